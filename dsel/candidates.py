@@ -155,7 +155,7 @@ def make_candidates(
                 "`param_grid` must hold at least one estimator, got an empty list."
             )
         for index, grid_estimator in enumerate(grid):
-            _check_learner(grid_estimator, f"param_grid[{index}]", allows_regression)
+            _check_learner(grid_estimator, f"`param_grid[{index}]`", allows_regression)
         _check_one_kind(grid)
         listed = [
             Candidate(index, {}, _copy_value(grid_estimator, f"param_grid[{index}]"))
@@ -163,7 +163,7 @@ def make_candidates(
         ]
         _check_values(listed)
         return tuple(listed)
-    _check_learner(estimator, "estimator", allows_regression)
+    _check_learner(estimator, "`estimator`", allows_regression)
     if not all(product_grids(grid)):
         raise ValueError(
             f"`param_grid` must set at least one parameter, such as {{'C': [1, 10]}}, "
@@ -179,7 +179,8 @@ def make_candidates(
         # The value is copied, since the caller may change objects of the grid later.
         copied = _copy_value(params, "param_grid")
         model = _with_params(estimator, params, known)
-        _check_candidate(model, params, allows_regression)
+        shown = f"the candidate {shorten(str(params), 60)} of `param_grid`"
+        _check_learner(model, shown, allows_regression)
         candidates.append(Candidate(index, copied, model))
     _check_one_kind([candidate.estimator for candidate in candidates])
     _check_values(candidates)
@@ -227,7 +228,8 @@ def _with_params(estimator: Estimator, params: Options, known: Collection[str]) 
         listed = clone_value(model).get_params(deep=True) if unlisted else {}
     except Exception as error:  # learners of other libraries raise any error
         _check_has_names(estimator, params, error)
-        raise _refusal(estimator, params, error) from error
+        with Candidate(0, params, estimator).naming_errors():
+            raise
     for name in unlisted:
         if name not in listed:
             owner, _ = _owner(model, name, {})
@@ -302,33 +304,6 @@ def check_names_of_search(search: object) -> None:
             clone_value(model)
         except Exception as error:  # learners of other libraries raise any error
             _check_has_names(estimator, params, error)
-
-
-def _refusal(estimator: Estimator, params: Options, error: Exception) -> ValueError:
-    """Return the error for parameters that an estimator does not accept."""
-    reason = f"{type(error).__name__}: " * isinstance(error, KeyError)
-    return ValueError(
-        f"`param_grid` sets {shorten(str(params), 60)}, which "
-        f"{type(estimator).__name__} refuses: {reason}{shorten(str(error), 200)}"
-    )
-
-
-def _check_candidate(
-    model: Estimator, params: Options, allows_regression: bool
-) -> None:
-    """Raise if a candidate with these parameters is no learner."""
-    try:
-        _check_learner(model, "estimator", allows_regression)
-    except Exception as error:  # learners of other libraries raise any error
-        if "`" in str(error):
-            raise
-        for name, value in params.items():
-            if isinstance(value, type):
-                raise TypeError(
-                    f"`param_grid` sets {name!r} to the class {value.__name__}; write "
-                    f"{value.__name__}() for an estimator."
-                ) from error
-        raise _refusal(model, params, error) from error
 
 
 def _owner(estimator: Any, name: str, params: Mapping[str, Any]) -> tuple[Any, str]:
@@ -466,12 +441,12 @@ def _check_learner(estimator: Estimator, name: str, allows_regression: bool) -> 
     if isinstance(estimator, type) or not all(hasattr(estimator, n) for n in needed):
         also = ", or a regressor such as `Ridge()`" * allows_regression
         raise TypeError(
-            f"`{name}` must be an unfitted scikit-learn classifier such as "
+            f"{name} must be an unfitted scikit-learn classifier such as "
             f"`SVC()`{also}, got {show_model(estimator)}."
         )
     if not hasattr(estimator, "__sklearn_tags__"):
         raise TypeError(
-            f"`{name}` must be an estimator of scikit-learn, and "
+            f"{name} must be an estimator of scikit-learn, and "
             f"{type(estimator).__name__} has no tags; inherit from "
             f"sklearn.base.BaseEstimator, too."
         )
@@ -483,7 +458,7 @@ def _check_learner(estimator: Estimator, name: str, allows_regression: bool) -> 
         kinds = "classifier or a regressor"
         bounds += ", or about how far off predictions are"
     raise TypeError(
-        f"`{name}` must be a {kinds}, got {type(estimator).__name__}; {bounds}."
+        f"{name} must be a {kinds}, got {type(estimator).__name__}; {bounds}."
     )
 
 
@@ -528,18 +503,18 @@ def _check_parts(estimator: Estimator, name: str) -> None:
     """Raise if a part of the estimator would fail in every fit."""
     try:
         params: Any = estimator.get_params(deep=True)
-    except TypeError as error:
+    except Exception as error:  # learners of other libraries raise any error
         class_in_value = _class_in(estimator)
-        if class_in_value is None:
-            raise
-        raise TypeError(
-            f"`{name}` holds the class {class_in_value.__name__} in the place of an "
-            f"estimator; "
-            f"write {class_in_value.__name__}()."
-        ) from error
+        why = f"has parameters that cannot be read: {shorten(str(error), 200)}"
+        if class_in_value is not None:
+            kind = class_in_value.__name__
+            why = (
+                f"holds the class {kind} in the place of an estimator; write {kind}()."
+            )
+        raise TypeError(f"{name} {why}") from error
     if not isinstance(params, Mapping):  # Dask's delayed objects have any method
         raise TypeError(
-            f"`{name}` must be an estimator of scikit-learn, got "
+            f"{name} must be an estimator of scikit-learn, got "
             f"{type(estimator).__name__}; pass the estimator itself."
         )
     values = [*params.values()]
@@ -549,10 +524,10 @@ def _check_parts(estimator: Estimator, name: str) -> None:
         _check_steps(instance, name)
         if getattr(instance, "refit", True) is False and hasattr(instance, "fit"):
             raise ValueError(
-                f"`{name}` holds {type(instance).__name__}(refit=False), which cannot "
+                f"{name} holds {type(instance).__name__}(refit=False), which cannot "
                 f"predict; leave `refit` out."
             )
-        grid = f"the grid of the {type(instance).__name__} of `{name}`"
+        grid = f"the grid of the {type(instance).__name__} of {name}"
         with rename_in_errors({"`param_grid`": grid}):
             check_names_of_search(instance)
         cv = getattr(instance, "cv", None) if hasattr(instance, "fit") else None
@@ -561,7 +536,7 @@ def _check_parts(estimator: Estimator, name: str) -> None:
         if is_list or isinstance(cv, PredefinedSplit):
             kind = type(cv).__name__
             raise ValueError(
-                f"`{name}` holds {type(instance).__name__}(cv=...) with row numbers of "
+                f"{name} holds {type(instance).__name__}(cv=...) with row numbers of "
                 f"all labeled rows ({kind}), but it is fitted on fewer of them; give "
                 f"its `cv` as a number or as a splitter such as StratifiedKFold(5)."
             )
@@ -579,10 +554,8 @@ def _check_values(candidates: Sequence[Candidate]) -> None:
             return
         except ValueError as error:
             errors.append(error)
-    first, why = candidates[0], errors[0]
-    if first.params:
-        raise _refusal(first.estimator, first.params, why) from why
-    raise ValueError(f"`param_grid[0]` cannot be fitted: {why}") from why
+    with candidates[0].naming_errors():
+        raise errors[0]
 
 
 def _check_constraints(estimator: Any) -> None:
@@ -619,20 +592,19 @@ def _check_steps(estimator: Estimator, name: str) -> None:
     [(_, attribute, size)] = known
     steps, owner = getattr(estimator, attribute), type(estimator).__name__
     is_pipeline = isinstance(estimator, Pipeline)
-    are_named = all(
+    are_named = isinstance(steps, list | tuple) and all(
         isinstance(step, tuple | list) and len(step) == size for step in steps
     )
     if not are_named or (is_pipeline and not steps):
         shape = "('name', step)" if size == 2 else "('name', transformer, columns)"
         raise TypeError(
-            f"`{name}` must list the steps of its {owner} as {shape}, got "
-            f"{show(steps)}."
+            f"{name} must list the steps of its {owner} as {shape}, got {show(steps)}."
         )
     # Pipelines are fitted in two parts, so scikit-learn does not compare all names.
     for step, n_times in Counter(str(step[0]) for step in steps).items():
         if n_times > 1:
             raise ValueError(
-                f"`{name}` has the step {step!r} twice in its {owner}; rename one."
+                f"{name} has the step {step!r} twice in its {owner}; rename one."
             )
     # This also finds the pipeline of imbalanced-learn, or a subclass of it.
     takes_samplers = any(
@@ -642,7 +614,7 @@ def _check_steps(estimator: Estimator, name: str) -> None:
         kind = type(transformer).__name__
         if takes_samplers and isinstance(transformer, Pipeline):
             raise TypeError(
-                f"`{name}` has the step {step!r}, a pipeline, before the last one of "
+                f"{name} has the step {step!r}, a pipeline, before the last one of "
                 f"imbalanced-learn's {owner}; put the steps of it in its place."
             )
         is_left_out = transformer is None or transformer in ("drop", "passthrough")
@@ -650,13 +622,13 @@ def _check_steps(estimator: Estimator, name: str) -> None:
             continue
         if not hasattr(transformer, "fit_resample"):
             raise TypeError(
-                f"`{name}` has the step {step!r} ({kind}) in the place of a "
+                f"{name} has the step {step!r} ({kind}) in the place of a "
                 f"transformer of its {owner}: it has no `transform`."
             )
         if not takes_samplers:
             way = "build it with" if is_pipeline else "make it a step of"
             raise TypeError(
-                f"`{name}` has the step {step!r} ({kind}), a sampler, which "
+                f"{name} has the step {step!r} ({kind}), a sampler, which "
                 f"scikit-learn's {owner} cannot use; {way} imblearn.pipeline.Pipeline "
                 f"instead, with the same steps."
             )

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
@@ -393,11 +394,56 @@ def test_classifier__is_one_whatever_the_order_of_its_bases(estimator, tmp_path)
             r"`param_grid` sets .* which Pipeline refuses: The 'C' parameter",
         ),
         (None, [LogisticRegression(C=-1)], r"`param_grid\[0\]` cannot be fitted: The"),
+        (
+            SVC(),
+            {"C": [-1, 1]},
+            r"`param_grid` sets {'C': -1}, which SVC refuses: `C` must be positive",
+        ),
+        (
+            SCALED,
+            {"clf__gamma": [-1.0]},
+            r"`param_grid` sets {'clf__gamma': -1.0}, which Pipeline refuses: `gamma`",
+        ),
+        (
+            None,
+            [SVC(C=-1)],
+            r"`param_grid\[0\]` cannot be fitted: `C` must be positive",
+        ),
+        (
+            SCALED,
+            {"clf": [KMeans()]},
+            r"the candidate {'clf': KMeans\(\)} of `param_grid` must be a classifier",
+        ),
+        (
+            SCALED,
+            {"scale": [SVC]},
+            r"the candidate {.*} of `param_grid` holds the class SVC in the place of",
+        ),
+        (
+            SCALED,
+            {"scale": [SVC()]},
+            r"the candidate {'scale': SVC\(\)} of `param_grid` has the step 'scale'",
+        ),
+        (
+            SCALED,
+            {"clf": [GridSearchCV(SVC(), {"D": [1]})]},
+            r"grid of the GridSearchCV of the candidate .* of `param_grid` sets 'D'",
+        ),
+        (
+            SCALED,
+            {"steps": [3]},
+            r"the candidate {'steps': 3} of `param_grid` must list the steps",
+        ),
+        (
+            BaggingClassifier(),
+            {"estimator": [SVC]},
+            r"`param_grid` sets {'estimator': .*SVC'>}, which BaggingClassifier refus",
+        ),
     ],
 )
-def test_make_candidates__refuses_grids_of_which_nothing_fits(estimator, grid, message):
-    with pytest.raises(ValueError, match=message):
-        make_candidates(estimator, grid)
+def test_plan__names_the_grid_whose_values_cannot_be_fitted(estimator, grid, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        dsel.plan_search(estimator, grid, X, Y, random_state=0)
 
 
 def test_make_candidates__checks_values_as_they_are_fitted():

@@ -1,11 +1,13 @@
 """The interface of a family, which fits groups of candidates that share work."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from inspect import get_annotations, signature
 from pathlib import Path
 from sysconfig import get_path
+from textwrap import shorten
 from traceback import extract_tb
 from typing import Any, ClassVar, Final, NamedTuple
 
@@ -48,6 +50,24 @@ class Candidate:
     """Parameters that the grid sets; empty for a candidate listed as an estimator."""
     estimator: Any
     """Unfitted scikit-learn classifier or regressor with `params` set."""
+
+    @contextmanager
+    def naming_errors(self) -> Iterator[None]:
+        """Name what the caller passed in errors about values of the candidate.
+
+        These errors, and those of other libraries, know a parameter or a part alone.
+        """
+        try:
+            yield
+        except Exception as error:  # learners of other libraries raise any error
+            kind = type(self.estimator).__name__
+            reason = f"{type(error).__name__}: " if isinstance(error, KeyError) else ""
+            reason += shorten(str(error), 200)
+            text = f"`param_grid[{self.number}]` cannot be fitted: {reason}"
+            if self.params:
+                shown = shorten(str(self.params), 60)
+                text = f"`param_grid` sets {shown}, which {kind} refuses: {reason}"
+            raise ValueError(text) from error
 
     @cached_property
     def all_params(self) -> dict[str, Any]:

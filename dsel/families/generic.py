@@ -101,13 +101,15 @@ class ScikitLearnFamily(Family):
 
     def check(self, candidates: Sequence[Candidate], X: Features) -> None:
         """Raise ValueError for estimators that need a square matrix."""
-        for estimator in (candidate.estimator for candidate in candidates):
-            if get_tags(estimator).input_tags.pairwise:
+        for candidate in candidates:
+            with candidate.naming_errors():
+                tags = get_tags(candidate.estimator)
+            if tags.input_tags.pairwise:
                 raise ValueError(
-                    f"`estimator` must take features, but {estimator!r} takes kernel "
-                    f"values or distances between labeled rows; these are cut to folds "
-                    f"for SVC(kernel='precomputed') alone, without a pipeline, "
-                    f"`break_ties` and `probability`."
+                    f"`estimator` must take features, but {candidate.estimator!r} "
+                    f"takes kernel values or distances between labeled rows; these are "
+                    f"cut to folds for SVC(kernel='precomputed') alone, without a "
+                    f"pipeline, `break_ties` and `probability`."
                 )
 
     def fit(

@@ -205,7 +205,7 @@ PLANS = [
     ({"grid": {"C": {1, 2}}}, TypeError, "'C' set list(...)"),
     ({"grid": {"C": (c for c in [1, 2])}}, TypeError, "'C' generator list(...)"),
     ({"estimator": make_pipeline(SVC()), "grid": {"svc": [SVC]}}, TypeError,
-     "`estimator` class SVC write SVC()"),
+     "candidate `param_grid` class SVC write SVC()"),
     ({"estimator": make_pipeline(StandardScaler, SVC()), "grid": {"svc__C": [1]}},
      TypeError, "`estimator` class StandardScaler write StandardScaler()"),
     ({"X": X.astype("g")}, TypeError, "`X` 8 bytes X.astype('float64')"),
@@ -230,7 +230,7 @@ PLANS = [
     ({"estimator": make_pipeline(StandardScaler(), SVC()), "grid": {"svm__C": [1]}},
      ValueError, "'svm__C' Pipeline standardscaler svc"),
     ({"estimator": make_pipeline(SVC()), "grid": {"svc": [KMeans()]}}, TypeError,
-     "`estimator` classifier Pipeline"),
+     "candidate `param_grid` classifier Pipeline"),
     ({"estimator": make_pipeline(SVC()), "grid": {"svc": [SVC(), SVR()]}}, TypeError,
      "`param_grid` both Pipeline labels numbers"),
     ({"estimator": make_pipeline(StandardScaler(), SVC()), "grid":

@@ -96,7 +96,9 @@ class KernelSVMFamily(Family):
                 )
             # The rows that a pipeline passes to its SVC are known only once it is
             # fitted.
-            check_svc(svc, None if steps else number_matrix(X))
+            numbers = None if steps else number_matrix(X)
+            with candidate.naming_errors():
+                check_svc(svc, numbers)
             if not steps:
                 kernels.add(svc.kernel)
         for kernel in sorted(kernels):
