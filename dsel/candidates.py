@@ -439,7 +439,7 @@ def _check_learner(estimator: Estimator, name: str, allows_regression: bool) -> 
     """Raise TypeError where an estimator is no learner that the bounds are about."""
     needed = "fit", "get_params", "set_params"
     if isinstance(estimator, type) or not all(hasattr(estimator, n) for n in needed):
-        also = ", or a regressor such as `Ridge()`" * allows_regression
+        also = ", or a regressor such as `Ridge()`" if allows_regression else ""
         raise TypeError(
             f"{name} must be an unfitted scikit-learn classifier such as "
             f"`SVC()`{also}, got {show_model(estimator)}."

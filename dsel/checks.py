@@ -613,12 +613,12 @@ def _explain_call(
             return f"{owner} takes no arguments, got {len(args)}."
         return (
             f"{owner} takes {shown or 'nothing'} by position, got {len(args)} values; "
-            f"pass the others by name{': ' * bool(named)}{named}."
+            f"pass the others by name{': ' if named else ''}{named}."
         )
     needed = [p for p in known if p.default is p.empty and p.name in names]
     passed = {*params, *(p.name for p in ordered[: len(args)])}
     if missing := [f"`{p.name}`" for p in needed if p.name not in passed]:
-        call = ", ".join(p.name + "=..." * (p not in ordered) for p in needed)
+        call = ", ".join(p.name + ("=..." if p not in ordered else "") for p in needed)
         if need := (reasons or {}).get(missing[-1].strip("`")):
             return f"{owner} needs {', '.join(missing)}, {need}."
         return f"{owner} needs {', '.join(missing)}: {called}({call})."

@@ -57,7 +57,7 @@ def name_folds(*folds: int) -> str:
     ('fold 0', 'folds 2 and 4')
     """
     texts = list(map(str, folds))
-    return f"fold{'s' * (len(texts) > 1)} {' and '.join(texts)}"
+    return f"fold{'s' if len(texts) > 1 else ''} {' and '.join(texts)}"
 
 
 def in_percent(rate: float) -> str:
@@ -107,7 +107,7 @@ def count_of(n: int, noun: str, *verb: str) -> str:
     >>> count_of(1, "row", "has", "have"), count_of(1200, "pool row")
     ('1 row has', '1,200 pool rows')
     """
-    words = [f"{n:,} {noun}{'s' * (n != 1)}", *verb[n != 1 :][:1]]
+    words = [f"{n:,} {noun}{'s' if n != 1 else ''}", *verb[n != 1 :][:1]]
     return " ".join(words)
 
 

@@ -62,7 +62,7 @@ def encoders(
     numbers: Steps = [("impute", imputer)]
     if is_scaled:
         numbers.append(("scale", StandardScaler()))
-    filled = f"gaps filled by the median{', scaled' * is_scaled}"
+    filled = f"gaps filled by the median{', scaled' if is_scaled else ''}"
     one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     days = ("days", FunctionTransformer(days_since_1970))
     kinds: dict[str, tuple[Any, str, list[str]]] = {
@@ -193,7 +193,7 @@ def _undecided_error(
         for name in free[:1]
     )
     error = UndecidedError(
-        f"{shown}{f' (and {len(undecided) - 10} more)' * (len(undecided) > 10)}."
+        f"{shown}{f' (and {len(undecided) - 10} more)' if len(undecided) > 10 else ''}."
         f"{belong} {leave_out} a pipeline that encodes them by --model "
         f"MODULE:OBJECT.{keep}",
         *ways,

@@ -410,7 +410,11 @@ def run_plan(
             shown_rows = list(shown_rows)
             if not output.verbose:
                 shown_rows = [
-                    (name, f"{text} (--verbose lists them)" * (name == COLUMNS) or text)
+                    (
+                        name,
+                        (f"{text} (--verbose lists them)" if name == COLUMNS else "")
+                        or text,
+                    )
                     for name, text in shown_rows
                     if name in IN_SHORT
                 ]

@@ -78,10 +78,12 @@ def check_columns(
     columns, wanted, used = list(map(str, columns)), [*wanted], [*used]
     if not (missing := [name for name in wanted if name not in {*columns}]):
         return
-    shown = [f"{name!r}{f' (of `{option}`)' * (name in {*named})}" for name in missing]
+    shown = [
+        f"{name!r}{f' (of `{option}`)' if name in {*named} else ''}" for name in missing
+    ]
     raise MissingColumnsError(
-        f"{where} lacks the column{'s' * (len(missing) > 1)} {listing(shown, 10)}"
-        f"{whose}{list_columns(columns, missing[0], used)}{way}",
+        f"{where} lacks the column{'s' if len(missing) > 1 else ''} "
+        f"{listing(shown, 10)}{whose}{list_columns(columns, missing[0], used)}{way}",
         [name for name in missing if name not in {*named}],
         [
             Correction(f"--{option}", name, None if near is None else str(near))

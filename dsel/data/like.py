@@ -271,7 +271,7 @@ def _check_kinds(
             names.append(column.name)
             wrong.append(
                 f"column {column.name!r} holds {column.noun} in the labeled table and "
-                f"{f'{kind}s' * (kind in (NUMBER, TRUTH)) or kind} in {where}{end}"
+                f"{f'{kind}s' if kind in (NUMBER, TRUTH) else kind} in {where}{end}"
             )
     if wrong:
         raise UndecidedError(

@@ -242,7 +242,7 @@ def _of_object(source: Any) -> Pool:
         raise TypeError(
             "`pool` must be an array, a data frame, a sparse matrix, a Dask or zarr "
             f"array, or the path of a pool, got {type(rows).__name__}"
-            f"{'; call its collect()' * hasattr(rows, 'collect')}."
+            f"{'; call its collect()' if hasattr(rows, 'collect') else ''}."
         )
     _check_array(rows)
     if isinstance(rows, zarr.Array):  # it may have names of columns of its own

@@ -105,7 +105,7 @@ class ColumnSchema:
             return f"{self.kind}, {'day' if self.form.day_first else 'month'} first"
         if sign is not None:
             return f"numbers {f'with {sign!r}' if sign else 'without a sign'}"
-        return f"{self.kind}{' (YYYY-MM-DD)' * self.kind.is_time}"
+        return f"{self.kind}{' (YYYY-MM-DD)' if self.kind.is_time else ''}"
 
     def convert(
         self, values: pa.Array, decimal: str | None = None, *, is_sure: bool = False

@@ -292,7 +292,7 @@ def notes_on_row_names(names: Sequence[str]) -> list[str]:
     shown = " and ".join(
         repr(name) if name else str(n) for n, name in enumerate(names, 1)
     )
-    are = "s" * (len(names) > 1)
+    are = "s" if len(names) > 1 else ""
     return [
         f"column{are} {shown} ha{'ve' if are else 's'} the numbers or names of rows: "
         f"no model uses {'them' if are else 'it'}"

@@ -134,7 +134,7 @@ def notes_on_copies(
     notes = []
     for name, purity in purities.items():
         rows = "all" if purity == 1 else f"{floor_percent(purity)} of the"
-        option = f" by --drop {shlex.quote(str(name))}" * has_options
+        option = f" by --drop {shlex.quote(str(name))}" if has_options else ""
         notes.append(
             f"column {name!r} alone gives {target} in {rows} labeled rows; leave it "
             f"out{option}, unless it is known of new rows before their label is"

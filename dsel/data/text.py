@@ -342,8 +342,8 @@ class TextFile:
                 if not record_number and n > 1:
                     way += f"; if line {line} is the header, remove the lines above it"
                 raise ValueError(
-                    f"its line {line} has {n} value{'s' * (n != 1)}, but the header "
-                    f"has {expected}; {way}"
+                    f"its line {line} has {n} value{'' if n == 1 else 's'}, but the "
+                    f"header has {expected}; {way}"
                 )
 
 

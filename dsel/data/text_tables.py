@@ -225,8 +225,8 @@ class TextSource(NamedTuple):
             if n := len(file.comments):
                 lines = "the line" if n == 1 else f"{n} lines"
                 notes.append(
-                    f"{lines} above the header of {file.path!r} that begin"
-                    f"{'s' * (n == 1)} with # {'is' if n == 1 else 'are'} left out: "
+                    f"{lines} above the header of {file.path!r} that "
+                    f"{'begins with # is' if n == 1 else 'begin with # are'} left out: "
                     f"{file.comments[0][:60]!r}"
                 )
         return [*notes, *notes_on_row_names(self.row_number_names)]
@@ -705,7 +705,7 @@ def _remove_missing_labels(
     trimmed = trim(texts)
     for word in unlabeled:
         if not pc.any(pc.equal(trimmed, word), min_count=0).as_py():
-            way = f"; write --pool {shlex.quote(word)}" * os.path.exists(word)
+            way = f"; write --pool {shlex.quote(word)}" if os.path.exists(word) else ""
             raise ValueError(
                 f"--unlabeled {word!r} must be a text of {target!r}, but {location!r} "
                 f"has it in no row{way}."

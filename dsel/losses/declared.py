@@ -80,7 +80,9 @@ class DeclaredLosses:
         """The losses as the print of a plan names them; "" for the error alone."""
         if self.is_default and not self.main.is_regression:
             return ""
-        text = f"of {'the ' * self.is_about_error}{shorten_text(repr(self.main))}"
+        text = (
+            f"of {'the ' if self.is_about_error else ''}{shorten_text(repr(self.main))}"
+        )
         if self.tolerances:
             text += f" and a report of {count_of(len(self.tolerances), 'share')}"
         if self.report_classes:
@@ -352,7 +354,7 @@ def check_named_classes(
             raise ValueError(
                 f"`{argument}` names the class {label!r}, which is none of the "
                 f"{len(classes)} classes of `y` ({shown}"
-                f"{', ...' * (len(classes) > 5)})"
+                f"{', ...' if len(classes) > 5 else ''})"
                 f"{'; name one of these.' if end == '.' else end}"
             )
     if len(set(labels)) < len(labels) or len(labels) > MOST_CLASSES:

@@ -329,7 +329,7 @@ class ErrorQuantile(RegressionLoss):
         fewer = "".join(
             f", {fewest_rows(k, self.level):,} with {k}" for k in (3, 2) if k < n_folds
         )
-        folds = f" with {n_folds} folds" * (n_folds > 1)
+        folds = f" with {n_folds} folds" if n_folds > 1 else ""
         smaller = (percent / 100 for percent in range(99, 0, -1))
         possible = (
             f"; for {100 * fraction:.0f}% of them these are enough "

@@ -142,13 +142,13 @@ def plot_certificates(
     is_far = bool(constant and 0.0 < end < loss)
     if constant:
         text = f"always predicting {_short(constant)}: about {main.about(loss)}"
-        text += ", beyond this axis" * is_far
+        text += ", beyond this axis" if is_far else ""
         rows.append((text, loss, loss, np.nan, MIDDLE))
     texts, *bars, colors = zip(*rows, strict=True)
     firsts, ends, marks = np.array(bars)
     ax = new_axes(ax, height=1.5 + 0.6 * len(texts))
     has_parts = bool((ends > firsts).any())
-    label = f"bound{', from labeled rows' * has_parts}"
+    label = f"bound{', from labeled rows' if has_parts else ''}"
     is_bound = any(certificate.certified for certificate in models)
     patches = _draw_bars(
         ax,
@@ -164,7 +164,7 @@ def plot_certificates(
         patch.set(**NOT_RUN)
     if is_far:
         ax.set_xlim(0, end)
-    unit = ", %" * main.is_rate
+    unit = ", %" if main.is_rate else ""
     if main.is_tolerance:
         unit = f" at most{UNITS}"
     ax.set_xlabel(f"{main.title}{unit}")

@@ -75,7 +75,7 @@ def plot_residuals(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     for name, fractions, limits in bounds:
         certificate = choice.certificates[name]
         color = BLUE if name == ONE_FOLD else GREEN
-        label = f"bound{'s' * (len(limits) > 1)}, {certificate.model_text}"
+        label = f"bound{'s' if len(limits) > 1 else ''}, {certificate.model_text}"
         if not certificate.certified:
             label = f"{UNPROVED}, {certificate.model_text}"
         fill = "full" if certificate.certified else "none"

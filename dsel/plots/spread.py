@@ -93,7 +93,7 @@ def name_of_fold_losses(results: xr.Dataset) -> str:
 
     Squared errors are shown as their roots.
     """
-    return "root " * is_squared(results) + fold_losses(results).name
+    return ("root " if is_squared(results) else "") + fold_losses(results).name
 
 
 def name_cross_validation(results: xr.Dataset) -> str:
@@ -103,7 +103,7 @@ def name_cross_validation(results: xr.Dataset) -> str:
     without two folds; the estimate of its certificates is of models that were chosen
     and trained without one.
     """
-    return f"{'inner ' * is_inner(results)}cross-validation"
+    return f"{'inner ' if is_inner(results) else ''}cross-validation"
 
 
 def is_inner(results: xr.Dataset) -> bool:
@@ -214,7 +214,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     # No loss is below 0, and the axis would extend below it where all are 0.
     if low < 0:
         ax.set_xlim(-0.02 * high, high)
-    unit = UNITS if is_squared(results) else ", %" * in_percent
+    unit = UNITS if is_squared(results) else (", %" if in_percent else "")
     ax.set_xlabel(
         f"{name_of_fold_losses(results)} on the fold{unit}"
         f"{count_shown(len(order), results)}"

@@ -247,7 +247,7 @@ def _value_axis(results: xr.Dataset, ranking: Criterion, others: str) -> ValueAx
     amount: Callable[[float], str] = amount_about
     if is_rate:
         amount = in_percent if ranking.is_guarantee else about_percent
-    return ValueAxis(f"{label}{', %' * is_rate}", is_rate, amount)
+    return ValueAxis(f"{label}{', %' if is_rate else ''}", is_rate, amount)
 
 
 def _draw_map(

@@ -204,7 +204,7 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
             lines = [
                 f"Error about {about_percent(self.error.own[0])}, at most {limit}, of "
                 f"this model on rows that it had not seen"
-                f"{LUCKY * self.is_pooled}"
+                f"{LUCKY if self.is_pooled else ''}"
             ]
         if any(map(isnan, (*self.recall.own, *self.precision.own))):
             lines.append(f"{NONE}: no such row, or the class is never predicted")

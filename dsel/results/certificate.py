@@ -428,8 +428,9 @@ class Certificate(Renderable):
             if isfinite(self.number) and not (is_bound and self.says_nothing):
                 # The bound without this reason is not known: the reason may hide
                 # others, such as rows in groups.
-                number = f"the computed {amount} is no bound" * is_bound
-                number = number or f"about {amount}"
+                number = f"about {amount}"
+                if is_bound:
+                    number = f"the computed {amount} is no bound"
             why = "for the reason above" if is_printed else f"since {reason}"
             return f"No guarantee, {why}: {number}"
         if self.says_nothing:
@@ -495,10 +496,10 @@ class Certificate(Renderable):
             fewer = self.divides_delta
             return (
                 f"the folds of {self.counted} are too small for this part of the "
-                f"predictions{' and this number of candidates' * fewer}; label more "
-                f"{'groups' if self.n_groups else 'rows'}, "
-                f"{'compare fewer candidates, ' * fewer}take fewer folds, or ask for a "
-                f"smaller part, such as loss='error_quantile=0.5'"
+                f"predictions{' and this number of candidates' if fewer else ''}; "
+                f"label more {'groups' if self.n_groups else 'rows'}, "
+                f"{'compare fewer candidates, ' if fewer else ''}take fewer folds, or "
+                f"ask for a smaller part, such as loss='error_quantile=0.5'"
             )
         more = "more groups" if self.n_groups else "more labeled rows"
         why = f"{self.counted} with as many errors give no smaller bound"
@@ -631,7 +632,7 @@ class Certificate(Renderable):
             self.label_term + pool_term, self.unclipped
         ):
             return first, self.amount(pool_term)
-        unit = "%" * self.is_rate
+        unit = "%" if self.is_rate else ""
         texts = (self.amount(self.unclipped), first)
         total, label_part = (Decimal(text.removesuffix(unit)) for text in texts)
         return first, f"{total - label_part}{unit}"

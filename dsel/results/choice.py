@@ -418,7 +418,7 @@ class Choice(Renderable):
                 f"no report was declared before the run, and what was not declared is "
                 f"not certified; pass report=True to {self._calling_name}, and an "
                 f"`out` of its own"
-                f"{other * bool(self.reports_by_value)}."
+                f"{other if self.reports_by_value else ''}."
             )
             raise ValueError(reword(text, self.renamings))
         return reports[check_choice(deploy or self.deploy, "deploy", tuple(reports))]
@@ -605,8 +605,8 @@ class Choice(Renderable):
         if not bounds[0].n_groups:
             # A pool is needed to show that labeled rows are nearest to other labeled
             # ones.
-            untested = ", which nothing tests without a pool"
-            text += untested * (not bounds[0].n_unlabeled)
+            if not bounds[0].n_unlabeled:
+                text += ", which nothing tests without a pool"
             text += " (several rows of one customer: pass `groups`)"
         return [("Assumes", f"{text}; the attribute `certificate` lists all")]
 
@@ -691,13 +691,13 @@ class Choice(Renderable):
             # A hold-out set spends all of delta on its bound, whatever is reported.
             model = self._deployed
             reports = (model.report, model.tolerances, model.report_by_value)
-            holdout = f"20% hold-out set{' without a report' * any(reports)}"
+            holdout = f"20% hold-out set{' without a report' if any(reports) else ''}"
             is_between = self.queries is None and self._is_between(
                 self.expected_holdout
             )
             texts.append(
                 f"a {holdout} would give a bound of about {text} on average"
-                f"{', between these two' * is_between}"
+                f"{', between these two' if is_between else ''}"
             )
         return [*texts, *filter(None, [self.best_constant.compare(bound)])]
 

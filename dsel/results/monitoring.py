@@ -139,7 +139,7 @@ class MonitorReport(Renderable):
         what = "Nothing is"
         if n_refuted:
             verb = "is" if n_refuted == 1 else "are"
-            plural = "s" * (n_tested != 1)
+            plural = "s" if n_tested != 1 else ""
             what = f"{n_refuted} of {n_tested} statement{plural} {verb}"
         chance = (
             f"a true statement is refuted by chance in at most {100 * self.level:g}% "

@@ -507,7 +507,7 @@ class _Lines:
             run, left = "", phase.time_text(now)
             if self.run is not None and self.run.time_left(now) is not None:
                 run = self.run.time_text(now, phase)
-                run = f"whole run {run}" * (run != left)
+                run = f"whole run {run}" if run != left else ""
             line = self._line(phase.text(), left, run)
             self.unwritten.append(line)
             self._write()

@@ -427,7 +427,8 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         if f"{name}_" in vars(self):
             end = f"; it is `{name}_` here."
         elif is_of_outcome:
-            end = f"; it is `outcome_.{name}` here{', after `fit`' * (not is_fitted)}."
+            after = "" if is_fitted else ", after `fit`"
+            end = f"; it is `outcome_.{name}` here{after}."
         elif is_of_fit and not is_fitted:
             end = "; call `fit(X, y)` before."
         owner = f"a {type(self).__name__}"

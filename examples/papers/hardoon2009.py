@@ -357,7 +357,7 @@ def rows_of_table_3(line: xr.Dataset, where: str, why: str) -> Iterator[Row]:
             yield Row(
                 "Table 3", where, f"{what}, {_label(method)}", cell.ours, cell.error,
                 printed=cell.printed, spread=cell.spread,
-                why=why or CLOCK * (what == "seconds"),
+                why=why or (CLOCK if what == "seconds" else ""),
             )  # fmt: skip
 
 

@@ -390,11 +390,14 @@ def compare(results: xr.Dataset) -> Iterator[Row]:
                 method, *_, part = column.split()
                 pair = BESIDE.get(method, "") if len(column.split()) == 2 else ""
                 p_value = p_values.get((name, MEASURES.get(source), part, pair), 0.0)
-                note = f"{pair.replace('-', ' and ')} do not differ, p = {p_value:.2g}"
+                note = ""
+                if p_value > LEVEL:
+                    pair = pair.replace("-", " and ")
+                    note = f"{pair} do not differ, p = {p_value:.2g}"
                 yield Row(
                     source, name, column.replace("_", " "), value, error,
                     printed=number, spread=math.hypot(error, theirs, digit / 12**0.5),
-                    why=_why_open(source, name, number), note=note * (p_value > LEVEL),
+                    why=_why_open(source, name, number), note=note,
                 )  # fmt: skip
         yield Row(
             source, "miniboone", "numbers that are compared", 0.0, printed=12,
@@ -407,7 +410,7 @@ def compare(results: xr.Dataset) -> Iterator[Row]:
             yield Row(
                 "permutation tests", name,
                 f"p-value - {LEVEL:g}: {measure.replace('_', ' ')}, {part}, {pair}",
-                margin, why=f"too few to say: {n} of the paper's 1000" * few,
+                margin, why=f"too few to say: {n} of the paper's 1000" if few else "",
                 note="the paper finds no difference; its level is lost",
             )  # fmt: skip
     for name, here in sets.items():

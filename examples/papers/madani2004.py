@@ -462,7 +462,7 @@ def compare_choices(results: xr.Dataset) -> Iterator[Row]:
                 every.sel(sampling=sampling), first, second
             )
             pair = f"{LABELS[first]} v {LABELS[second]}"
-            pair += ", random rows" * (sampling == "random")
+            pair += ", random rows" if sampling == "random" else ""
             total = wins + losses + ties
             n = min(results.sizes[REPETITION], total)
             printed = PUBLISHED[first, second] if sampling == "active" else ()

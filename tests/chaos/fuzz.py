@@ -97,7 +97,7 @@ def draw_table(rng, what=None):
     row, column = rng.integers(45), rng.integers(3)
     if what == "value":
         frame.iloc[row, column] = value = rng.choice(VALUES)
-        wrong = "infinite" * bool(np.isinf(value))
+        wrong = "infinite" if np.isinf(value) else ""
     elif what == "label":
         y[row] = rng.choice([-1, 7, 2**40])
     elif what == "few":

@@ -85,7 +85,7 @@ def test_select__encodes_text_categories_dates_and_gaps(folder, suffix, model, g
         "--pool", folder / "pool.parquet", "--verbose",
     )  # fmt: skip
     assert "\nError at most" in found.stdout
-    scaled = ", scaled" * (model in ("svm", "logistic"))
+    scaled = ", scaled" if model in ("svm", "logistic") else ""
     for line in (
         f"numbers        age, visits: gaps filled by the median{scaled}",
         f"dates          since: as days, gaps filled by the median{scaled}",

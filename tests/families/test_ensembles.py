@@ -75,7 +75,7 @@ SHARING = [
 
 def size_name(estimator):
     *_, (step, last) = getattr(estimator, "steps", [("", estimator)])
-    return f"{step}{'__' * bool(step)}" + (
+    return f"{step}{'__' if step else ''}" + (
         "max_iter" if "HistGradient" in type(last).__name__ else "n_estimators"
     )
 

@@ -147,7 +147,8 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
         f"{all_rows.model_text}: at most {in_percent(all_rows.bound)}",
         f"20% hold-out set: about {choice.holdout_text} on average",
         f"always predicting {choice.largest_class}: about "
-        f"{100 * choice.largest_class_error:.1f}%" + ", beyond this axis" * is_far,
+        f"{100 * choice.largest_class_error:.1f}%"
+        + (", beyond this axis" if is_far else ""),
     ]
     # Its bar is cut at the edge: on its scale the bounds would look alike.
     assert (ax.get_xlim()[1] < choice.largest_class_error) == is_far

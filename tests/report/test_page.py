@@ -107,7 +107,7 @@ def test_report_html__begins_with_sections_open_and_comparisons_at_the_figure(ou
     page = report_html(outcome.results)
     opened = re.findall(r'<details class="part" open><summary><h2>([^<]*)', page)
     is_nested = outcome.choice.certificate.method == "nested"
-    more = ", and more labels" * is_nested  # of others this is not drawn
+    more = ", and more labels" if is_nested else ""  # of others this is not drawn
     assert opened[:2] == [f"What the bound assumes{more}", "The classes"]
     text = words(page)
     compared = [

@@ -707,7 +707,7 @@ class DuplicatesAcrossFolds:
         if self.have_unique_ids:
             differ = "their ids differ, so they are counted as records of their own"
             return [Caveat(Effect.INFO, f"{self.text}: {differ}")]
-        way = "; to balance classes use class_weight" * has_classes
+        way = "; to balance classes use class_weight" if has_classes else ""
         effect = Effect.WEAKENS if has_pool else Effect.WARNS
         return [Caveat(effect, f"{self.text}: {IF_COPIES}{way}", condition=NO_COPIES)]
 

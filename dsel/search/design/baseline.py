@@ -60,7 +60,7 @@ class ConvertingModel:
         predicted = predict_rows(self.model, self.rows(X))
         if predicted.shape not in ((n_rows,), (n_rows, 1)):
             returned = f"{len(predicted)} labels" if predicted.ndim == 1 else "an array"
-            shape = f" of shape {predicted.shape}" * (predicted.ndim != 1)
+            shape = f" of shape {predicted.shape}" if predicted.ndim != 1 else ""
             raise PredictedShapeError(
                 f"`predict` of `{self.name}` must return one label for each row, got "
                 f"{returned}{shape} for {n_rows} rows."

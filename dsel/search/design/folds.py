@@ -96,7 +96,7 @@ class CVScheme:
     drops any."""
 
     def __repr__(self) -> str:
-        nested = "nested, " * self.is_nested
+        nested = "nested, " if self.is_nested else ""
         return (
             f"<CVScheme: {nested}{count_of(self.n_folds, 'fold')}, "
             f"{count_of(len(self.splits), 'split')} of every candidate>"
@@ -246,7 +246,7 @@ def scheme_of_pairs(
             f"`cv` must leave at least {FEWEST_FOLD_ROWS} labeled rows to every fold "
             f"of a nested search, got cv={n_folds} for {count_of(n_rows, 'row')}; "
             f"label at least {FEWEST_FOLD_ROWS * n_folds} rows"
-            f"{f', or use fewer folds, cv={most}' * (most > 1)}."
+            f"{f', or use fewer folds, cv={most}' if most > 1 else ''}."
         )
     fold_of = _draw_folds(n_rows, n_folds, seed, row_groups)
     *folds, all_rows = fold_splits(

@@ -254,7 +254,7 @@ def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
     p_value = min(result.p_value, result.column_p_value)
     is_refuted = p_value <= level
     if columns:
-        kind = f"column{'s' * (len(columns) > 1)}"
+        kind = f"column{'s' if len(columns) > 1 else ''}"
         shown = listing(columns, SHOWN_COLUMNS)
         but = "" if is_told_apart else "but "
         reason += f"; {but}tested alone, {kind} {shown} changed"
@@ -309,7 +309,7 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
         n_rows=tally.n_rows,
         seen=disagreement,
         reason=f"seen {about_percent(disagreement)} of {tally.n_rows:,} rows"
-        f"{proved * (disagreement > limit)}",
+        f"{proved if disagreement > limit else ''}",
     )
 
 
@@ -355,7 +355,7 @@ def _test_errors(
                 n_rows=n_labels,
                 seen=rates[index],
                 reason=f"seen {certificate.about(rates[index])} on {n_labels:,} "
-                f"{context.kind_of_rows_text}{proved * (rates[index] > bound)}",
+                f"{context.kind_of_rows_text}{proved if rates[index] > bound else ''}",
             )
         )
     return tests
@@ -390,7 +390,7 @@ def _test_tolerances(
                 n_found=n_off - n_duplicates,
                 n_rows=n_labels,
                 seen=n_off / n_labels,
-                reason=f"{text}{proved * (n_off / n_labels > limit)}",
+                reason=f"{text}{proved if n_off / n_labels > limit else ''}",
             )
         )
     return tests
@@ -399,8 +399,10 @@ def _test_tolerances(
 def _make_test(model_name: str, certificate: Certificate, limit: float) -> PromiseTest:
     """Return the test of one model's bound before it is made."""
     if not certificate.certified or certificate.says_nothing:
-        what = "How far predictions are off" * certificate.is_tolerance
-        promise = f"{what or certificate.title}, {certificate.model_text}"
+        what = certificate.title
+        if certificate.is_tolerance:
+            what = "How far predictions are off"
+        promise = f"{what}, {certificate.model_text}"
     else:
         amount = f"{certificate.amount(certificate.bound)}{certificate.on_rows}"
         promise = f"{certificate.says} {amount}, {certificate.model_text}"

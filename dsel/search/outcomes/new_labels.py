@@ -116,7 +116,7 @@ def draw_rows_of_groups(
         is_counted[fresh[RowGroups(np.asarray(distinct), codes).draw_rows(SEED)]] = True
     notes = list[str]()
     if len(fresh):
-        of = f"{len(distinct):,} new group{'s' * (len(distinct) > 1)}"
+        of = f"{len(distinct):,} new group{'s' if len(distinct) > 1 else ''}"
         notes.append(f"one row with a label of each of {of} is counted")
     elif has_label.any():
         notes.append("no row with a label is one of a new group, so none is counted")

@@ -128,7 +128,7 @@ class PredictedTable(Shown):
         n_unlike = self.n_unlike
         if not self.is_certified or n_unlike <= MOST_UNLIKE * self.n_rows:
             return ""
-        least = "at least " * (len(self.unknown) > 1)
+        least = "at least " if len(self.unknown) > 1 else ""
         return (
             f"The bound says nothing about {least}{n_unlike:,} of these "
             f"{self.n_rows:,} rows: they hold values that no labeled row has"

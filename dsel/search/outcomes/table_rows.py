@@ -230,7 +230,9 @@ class PoolRows(TableRows):
     def _take_by_position(self, pool: Pool, n_columns: int, option: str) -> Pool:
         """Return the columns of the model, which knows no names, or finds none here."""
         if self.ids:
-            instead = ", and pass the labels as y=" * option.startswith("target")
+            instead = (
+                ", and pass the labels as y=" if option.startswith("target") else ""
+            )
             raise ValueError(
                 f"`{option}` names {self.ids[0]!r}, but columns are found by names "
                 f"where both the labeled rows and {self.where} have some; leave it out"

@@ -123,7 +123,8 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
         # A row without any number would say nothing, and is left out.
         return [
             (
-                title + LEFT_OUT * any({*row} == {NEVER_TEXT} for row in rows),
+                title
+                + (LEFT_OUT if any({*row} == {NEVER_TEXT} for row in rows) else ""),
                 [
                     head,
                     *(
@@ -406,7 +407,7 @@ def _notes_on_rates(
         notes.append(
             f"Guessed: the model trained on all labels differs from that of a fold on "
             f"{about_percent(case.disagreement(k))} of the rows"
-            f"{' of the class' * of_class} with {k} folds ({how}){more}."
+            f"{' of the class' if of_class else ''} with {k} folds ({how}){more}."
         )
     is_holdout = plan[names.CERTIFICATE].values == PLAIN_HOLDOUT
     dsel_bound = plan[names.BOUND][~is_holdout].min()
@@ -527,7 +528,11 @@ def _plan_tolerance(
         f"{100 * fraction:.6g}% of them is about this quantile of the absolute errors "
         f"on held-out rows"
     )
-    text += "; that of all_rows is larger, by how far the models are apart" * has_pool
+    text += (
+        "; that of all_rows is larger, by how far the models are apart"
+        if has_pool
+        else ""
+    )
     plan = plan.transpose(names.CERTIFICATE, names.N_FOLDS)
     title = (
         f"Labeled rows from which on there is a finite bound of how far "

@@ -276,7 +276,7 @@ def known_assumptions(
     else:
         copied = duplicates.violation_without_pool
         state = VIOLATED if copied else DECLARED
-        says = WITHOUT_POOL * (not has_pool)
+        says = "" if has_pool else WITHOUT_POOL
         known.append(Assumption("A1", state, copied, says))
     if fitting is not None:  # never the rows that are counted
         part = "learners see a part of the pool that is not counted"
@@ -374,7 +374,7 @@ def is_one_letter_off(text: str, other: str) -> bool:
 
 def _rows_text(labeled: LabeledRows, class_code: int) -> str:
     n = int((labeled.y == class_code).sum())
-    return f"{n:,} row{'s' * (n != 1)}"
+    return count_of(n, "row")
 
 
 def caveats_of_sizes(
@@ -393,8 +393,8 @@ def caveats_of_sizes(
     smallest = min(map(len, (split.test_rows for split in scheme.fold_splits)))
     if is_guarantee and smallest < FEW_ROWS:
         texts.append(
-            f"a fold has {smallest} {unit}{'s' * (smallest != 1)}: with fewer than "
-            f"{FEW_ROWS} its limit says almost nothing; ask for fewer folds"
+            f"a fold has {count_of(smallest, unit)}: with fewer than {FEW_ROWS} its "
+            f"limit says almost nothing; ask for fewer folds"
         )
     if scheme.is_nested and scheme.n_folds == 2:
         texts.append("of 2 folds, each model has seen half of the labels")

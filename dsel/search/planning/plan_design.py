@@ -74,8 +74,9 @@ def check_queries(search: PlannedSearch) -> None:
          "is for labels of unlabeled rows, but `pool` is None; pass the pool"),
         (not losses.is_default,
          f"is for loss='error' without a report, got loss={losses.main!r}"
-         f"{' and a report' * bool(losses.report_classes)}"
-         f"{' and report_by' * (losses.by_value is not None)}; leave one of them out"),
+         f"{' and a report' if losses.report_classes else ''}"
+         f"{' and report_by' if losses.by_value is not None else ''}; leave one of "
+         f"them out"),
     )  # fmt: skip
     argument = f"`n_queries` {search.n_queries}"
     raise_first(*((is_wrong, f"{argument} {why}.") for is_wrong, why in reasons))

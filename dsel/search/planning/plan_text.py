@@ -44,7 +44,9 @@ def plan_rows(
         n_tasks = len(search.slices)
         size = format_bytes(search.pool.nbytes)
         tasks = f"read by {count_of(n_tasks, 'task')}"
-        pool = f"{search.pool.n_rows:,} rows" + f", {size}, {tasks}" * (not in_short)
+        pool = f"{search.pool.n_rows:,} rows" + (
+            f", {size}, {tasks}" if not in_short else ""
+        )
     folds, fits, pruning = _folds_and_fits(search)
     what = f"{len(search.classes)} classes"
     if search.is_regression:
@@ -88,7 +90,10 @@ def plan_rows(
         ("", f"Plan of {candidates}"),
         *shown_rows.items(),
         *(
-            ("", f"{'NOT CERTIFIED: ' * (caveat.effect is Effect.VOIDS)}{caveat}")
+            (
+                "",
+                f"{'NOT CERTIFIED: ' if caveat.effect is Effect.VOIDS else ''}{caveat}",
+            )
             for caveat in caveats
             if caveat.effect is Effect.VOIDS or not in_short
         ),
@@ -100,12 +105,12 @@ def _folds_and_fits(search: PlannedSearch) -> tuple[str, str, dict[str, str]]:
     scheme = search.scheme
     k = scheme.n_folds
     splits = len(scheme.splits)
-    whole = " of whole groups" * (search.row_groups is not None)
+    whole = " of whole groups" if search.row_groups is not None else ""
     name = f"{k}{whole}"
     if scheme.n_halvings:
         folds = f"{scheme.n_halvings} random halvings"
     elif scheme.is_holdout:
-        refit = " and all rows" * (scheme.all_rows is not None)
+        refit = " and all rows" if scheme.all_rows is not None else ""
         folds = f"1{whole}, of {scheme.fold_rows[0]:,} labeled rows{refit}"
     elif search.method.is_nested:
         folds = f"{name}; "
@@ -113,9 +118,9 @@ def _folds_and_fits(search: PlannedSearch) -> tuple[str, str, dict[str, str]]:
             folds += f"candidates are fitted without each of {splits} pairs of folds, "
             folds += "and "
         folds += "the chosen ones without each fold"
-        folds += " and on all rows" * (search.pool is not None)
+        folds += " and on all rows" if search.pool is not None else ""
     else:
-        folds = f"{name}{' and all rows' * (scheme.all_rows is not None)}"
+        folds = f"{name}{' and all rows' if scheme.all_rows is not None else ''}"
     least, most = search.fits_range()
     if search.is_halved:
         n = search.n_candidates
@@ -168,7 +173,7 @@ def _certificate_text(search: PlannedSearch) -> str:
         return f"none: {search.criterion.name} is an estimate"
     text = f"{search.method_name} at delta={search.delta:g}"
     k = search.scheme.n_folds
-    text += ", divided by `prior`" * (search.prior_shares is not None)
+    text += ", divided by `prior`" if search.prior_shares is not None else ""
     if of_losses := search.context.losses.plan_text:
         text += f"; {of_losses}"
     if not search.method.is_nested:
@@ -182,8 +187,8 @@ def _certificate_text(search: PlannedSearch) -> str:
     if search.n_queries:
         n = search.n_queries
         text += (
-            f"; labels of {n:,} pool row{'s' * (n > 1)} on which they differ will "
-            f"be queried; {QUERY_SHARES.queries:.0%} of delta is for them"
+            f"; labels of {count_of(n, 'pool row')} on which they differ will be "
+            f"queried; {QUERY_SHARES.queries:.0%} of delta is for them"
         )
     return text
 

@@ -146,11 +146,13 @@ def notes_of_choice(
     if deployed.name in names_with_misses and names_with_misses != bounded.keys():
         [other] = bounded.keys() - names_with_misses
         text = bounded[other].certificate.model_text
+        of_training = ""
         # No fold tests that model, which may merely have memorized these rows.
-        of_training = ", though among the rows that it learned from"
+        if other == ALL_ROWS:
+            of_training = ", though among the rows that it learned from"
         notes.append(
             f"the warning above is about the deployed model alone: the {text} finds "
-            f"rows of each class{of_training * (other == ALL_ROWS)}; deploy={other!r} "
+            f"rows of each class{of_training}; deploy={other!r} "
             f"deploys it"
         )
     main_delta = losses.divide_delta(delta).main

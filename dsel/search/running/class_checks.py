@@ -138,7 +138,7 @@ def notes_on_found_rows(
         rows = count_of(found_rows.n_rows, "row")
         start = f"of {rows} of the class {labels[code]!r}{who}"
         texts.append(f"{start} {_text_of_found(found_rows, one_fold)}")
-    more = " classes" * (len(texts) > MOST_CLASSES_NAMED)
+    more = " classes" if len(texts) > MOST_CLASSES_NAMED else ""
     note = f"{listing(texts, MOST_CLASSES_NAMED)}{more} (an estimate)"
     missed = [code for code, n in found_of.items() if 2 * n.n_found < n.n_rows]
     if losses.is_about_error and missed:
@@ -148,7 +148,7 @@ def notes_on_found_rows(
             way = "loss='balanced' chooses for them"
         if len(context.estimators) == 1:
             way = _way_of_one_candidate(context.estimators[0], len(missed))
-        note += f": {way}" * bool(way)
+        note += f": {way}" if way else ""
     return make_caveats(Effect.INFO, [note])
 
 

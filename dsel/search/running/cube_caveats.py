@@ -232,7 +232,7 @@ def check_failures(
         alone = f"the only candidate failed: {message}"
         raise AllFitsFailedError(f"{alone if len(failed) == 1 else several}.")
     # The searches that do not read the failed fit may still choose its candidate.
-    where = " by all folds" * plan.method.is_nested
+    where = " by all folds" if plan.method.is_nested else ""
     warn(
         f"{len(failed)} of {plan.n_candidates} candidates failed and cannot be chosen"
         f"{where}; the first was {first}. `results.message` has all.",

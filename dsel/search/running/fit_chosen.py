@@ -323,7 +323,7 @@ def key_of_chosen(plan: PlannedSearch, chosen: ChosenModels) -> str:
     key = f"chosen-{'-'.join(map(str, candidate_numbers))}"
     folds = range(plan.scheme.n_folds)
     key += "".join(f"-without-{fold}" for fold in folds if fold not in chosen.models)
-    return key + f"-deployed-{chosen.deployed_fold}" * (plan.n_queries > 0)
+    return key + (f"-deployed-{chosen.deployed_fold}" if plan.n_queries > 0 else "")
 
 
 def count_chosen(

@@ -43,7 +43,7 @@ def test_caveat__of_a_rare_class_that_is_one_letter_off_a_large_one(rare, n, lar
     text = certified(["yes"] * 80 + ["no"] * 80 + ["site 1"] * 80 + [rare] * n)
     assert ("differs by one letter" in text) == (large is not None)
     if large:
-        rows = f"{n} row{'s' * (n > 1)}"
+        rows = f"{n} row{'s' if n > 1 else ''}"
         assert f"class '{rare}' ({rows}) differs by one letter from '{large}'" in text
 
 
