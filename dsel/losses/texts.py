@@ -7,7 +7,7 @@ from math import isfinite, nan
 from typing import Any, Final
 
 from dsel.checks import class_without_blanks, did_you_mean, listing, nearest_name
-from dsel.errors import UndecidedError, reword
+from dsel.errors import UndecidedError
 from dsel.losses import makers
 from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR_RATE
@@ -16,37 +16,31 @@ from dsel.option_values import LOSS_FORMS
 BY_CLASS: Final = (
     "has no bound here; report=True bounds recall and precision of each class"
 )
-BY_SCORE: Final = "has no bound here, since it ranks scores: write balanced"
+BY_SCORE: Final = "has no bound here, since it ranks scores: write {balanced}"
 OF_PROBABILITIES: Final = (
     "has no bound here, since it is about probabilities; error and cost are about the "
     "predicted classes"
 )
 IN_UNITS: Final = (
-    "has no bound here; error_quantile=0.9 bounds how far off 90% of the predictions "
+    "has no bound here; {error_quantile} bounds how far off 90% of the predictions "
     "are at most"
 )
 OTHER_SCORES: Final = {
-    "accuracy": "is 1 minus the error: write error",
-    "zero_one": "is the error: write error",
-    "balanced_accuracy": "is 1 minus the balanced error: write balanced",
+    "accuracy": "is 1 minus the error: write {error}",
+    "zero_one": "is the error: write {error}",
+    "balanced_accuracy": "is 1 minus the balanced error: write {balanced}",
     **dict.fromkeys(("f1", "fbeta", "jaccard", "matthews", "cohen_kappa"), BY_CLASS),
     **dict.fromkeys(("roc_auc", "auc", "average_precision"), BY_SCORE),
     **dict.fromkeys(("log_loss", "brier"), OF_PROBABILITIES),
 }
-"""Beginnings of names of scikit-learn's scores, and what takes their place."""
+"""Beginnings of names of scikit-learn's scores, and what takes their place.
+
+What is in braces is a loss, which `_advise` writes as its reader does."""
 OTHER_NUMBER_SCORES: Final = dict.fromkeys(
     ("mean_", "median_", "root_mean_", "mae", "mse", "rmse", "mape", "r2", "max_error"),
     IN_UNITS,
 )
 """The same of scores for regressors."""
-
-
-IN_PYTHON: Final = {
-    "write error": "write loss='error'",
-    "write balanced": "write loss='balanced'",
-    "error_quantile=0.9": "loss='error_quantile=0.9'",
-}
-"""Words of these texts where no option or argument has been named."""
 
 
 class UnfitLossError(UndecidedError):
@@ -160,9 +154,9 @@ def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> 
     named = LOSSES.get(kind)
     argument = text[len(kind) + 1 :]
     must_be = f"{name} must be {LOSS_FORMS}, got {text!r}"
-    if advice := _advise(kind, OTHER_SCORES if len(classes) else OTHER_NUMBER_SCORES):
-        if not name.startswith("-"):  # an argument, which is written in quotes
-            advice = reword(advice, IN_PYTHON)
+    scores = OTHER_SCORES if len(classes) else OTHER_NUMBER_SCORES
+    # An argument is written in quotes, and an option is named already.
+    if advice := _advise(kind, scores, "{}" if name.startswith("-") else "loss='{}'"):
         raise ValueError(f"{name} {text!r} {advice}.")
     if named is None:
         near = nearest_name(kind, LOSSES)
@@ -206,14 +200,19 @@ def why_no_loss(name: str) -> str:
     """
     if name == "error":
         return ": write loss='error', the default."
-    advice = _advise(name, {**OTHER_SCORES, **OTHER_NUMBER_SCORES})
-    return advice and f": it {reword(advice, IN_PYTHON)}."
+    advice = _advise(name, {**OTHER_SCORES, **OTHER_NUMBER_SCORES}, "loss='{}'")
+    return advice and f": it {advice}."
 
 
-def _advise(name: str, scores: Mapping[str, str]) -> str:
-    """Return what takes the place of a score of scikit-learn; "" for another name."""
+def _advise(name: str, scores: Mapping[str, str], written: str) -> str:
+    """Return what takes the place of a score of scikit-learn; "" for another name.
+
+    Losses in the text are `written` so, with the name in the place of the braces.
+    """
     start = name.removeprefix("neg_").casefold()
-    return next((text for key, text in scores.items() if start.startswith(key)), "")
+    text = next((text for key, text in scores.items() if start.startswith(key)), "")
+    losses = ("error", "balanced", "error_quantile=0.9")
+    return text.format(**{name_of_text(loss): written.format(loss) for loss in losses})
 
 
 def loss_of_text(text: str) -> Loss | None:
