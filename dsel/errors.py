@@ -12,6 +12,8 @@ from operator import attrgetter
 from types import FrameType
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
+from typing_extensions import TypeAliasType
+
 E = TypeVar("E", bound=BaseException)
 T = TypeVar("T")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -254,15 +256,26 @@ def explain_store_errors(place: object) -> Iterator[None]:
         raise ConnectionError(f"{place} cannot be reached: {text}") from cause
 
 
-def reword(text: str, names: Mapping[str, str]) -> str:
-    """Return a text with the words that the reader knows, by the words of dsel."""
-    for name, known in names.items():
-        text = text.replace(name, known)
+Words = TypeAliasType("Words", Mapping[str, str])
+"""Words for another reader of a text, by the words of dsel; entries apply in order.
+
+Each text is written for callers of `plan_search`: an argument stands in backticks, a
+value as in ``delta=0.1``, and advice is a phrase of its own. Other callers have one
+table each: that of the shell names its options, that of `certify` its arguments, and
+that of least squares leaves out advice that it cannot follow. `reword` alone applies
+them, so that a text is written once, and names what its reader wrote.
+"""
+
+
+def reword(text: str, words: Words) -> str:
+    """Return a text in the words of its reader."""
+    for word, known in words.items():
+        text = text.replace(word, known)
     return text
 
 
 @contextmanager
-def rename_in_errors(names: Mapping[str, str]) -> Iterator[None]:
+def rename_in_errors(words: Words) -> Iterator[None]:
     """Change words of errors about arguments to those that the caller knows.
 
     A function that fills in arguments of another one has other names for them, and a
@@ -273,7 +286,7 @@ def rename_in_errors(names: Mapping[str, str]) -> Iterator[None]:
     except (OSError, TypeError, ValueError) as error:
         if isinstance(error, RowError) or len(error.args) == 1:
             error.args = tuple(
-                reword(part, names) if isinstance(part, str) else part
+                reword(part, words) if isinstance(part, str) else part
                 for part in error.args
             )
         raise

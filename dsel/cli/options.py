@@ -16,7 +16,7 @@ import click
 
 from dsel.checks import describe_missing_path, did_you_mean
 from dsel.cli.option_types import DELTA
-from dsel.errors import rename_in_errors
+from dsel.errors import Words, rename_in_errors
 
 if TYPE_CHECKING:
     from dsel.results.choice import Choice
@@ -31,7 +31,7 @@ REPEATED: Final = (
 """Options that may be given several times."""
 CHECK: Final = "dsel.check"
 """Key of the context under which a command is only checked: nothing runs."""
-NAMES: Final = {
+WORDS_OF_SHELL: Final[Words] = {
     "`param_grid[0]`": "--model",
     "`param_grid`": "--grid",
     "`estimator`": "--model",
@@ -74,7 +74,7 @@ NAMES: Final = {
     "'model__regressor__": "'",
     "'model__": "'",
 }
-"""Words of messages about arguments that commands fill in, and those of their users.
+"""Words of users of a shell, in addition to the options of each command.
 
 A test finds each of the left words in a message of dsel.
 """
@@ -115,7 +115,7 @@ def run_from(
 def shell_names(command: click.Command) -> dict[str, str]:
     """Return what the user of a command wrote, by the words of messages.
 
-    These are `NAMES`, and all parameters of the command.
+    These are `WORDS_OF_SHELL`, and all parameters of the command.
     """
     names = {}
     for parameter in command.params:
@@ -131,7 +131,8 @@ def shell_names(command: click.Command) -> dict[str, str]:
         names |= {"`X`": "LABELED", "gives `y`": "gives the target", "`y`": "--target"}
     if sum(isinstance(parameter, click.Argument) for parameter in command.params) == 1:
         names["; are the arguments swapped?"] = "; name what --out named."
-    return NAMES | names | NAMES  # longer words come first, and are not cut
+    # Longer words come first, and are not cut.
+    return {**WORDS_OF_SHELL, **names, **WORDS_OF_SHELL}
 
 
 def words_of_plan_call(choice: "Choice") -> dict[str, str]:

@@ -27,7 +27,7 @@ from dsel.cli.models import (
     names_of_models,
     show_failure,
 )
-from dsel.cli.options import NAMES, TextOptions, split_options
+from dsel.cli.options import WORDS_OF_SHELL, TextOptions, split_options
 from dsel.cli.running import (
     columns_in,
     format_names_columns,
@@ -750,4 +750,4 @@ def parse_loss(texts: Sequence[str], classes: Sequence[object]) -> Any:
     except ValueError as error:
         needs_table = isinstance(error, UnfitLossError)
         kind = ValueError if needs_table else click.UsageError
-        raise kind(reword(str(error), NAMES)) from error
+        raise kind(reword(str(error), WORDS_OF_SHELL)) from error

@@ -22,7 +22,7 @@ from dsel import names
 from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.checks import check_choice, raise_first
 from dsel.data.splits import Split
-from dsel.errors import rename_in_errors
+from dsel.errors import Words, rename_in_errors
 from dsel.families.family import FitId
 from dsel.least_squares.closed_form import EPS
 from dsel.least_squares.estimators import KernelLeastSquares
@@ -54,7 +54,7 @@ PAIR_LOSSES: Final = "pair_losses"
 """Key in a record of the mean squared errors of models without a pair of folds, on each
 fold of the pair."""
 AUTO: Final = "auto"
-RENAMINGS: Final = {
+WORDS_OF_LEAST_SQUARES: Final[Words] = {
     " (several rows of one customer: pass `groups`)": "",
     ", or pass `groups`": "",
     " Where rows come in groups pass `groups`; for estimates": " For estimates",
@@ -129,7 +129,7 @@ def plan_certified_search(
         for lam in regularizations.tolist()
     ]
     axes = axes_of(widths, regularizations, candidates)
-    plan: Plan = rename_in_errors(RENAMINGS)(plan_for)(
+    plan: Plan = rename_in_errors(WORDS_OF_LEAST_SQUARES)(plan_for)(
         KernelLeastSquares(penalty=search.penalty, fit_intercept=search.fit_intercept),
         [{name: [value] for name, value in params.items()} for params in candidates],
         X,
@@ -146,7 +146,7 @@ def plan_certified_search(
             loss=search.loss,
             report=search.report,
         ),
-        CallerSettings(axes=axes, renamings=RENAMINGS),
+        CallerSettings(axes=axes, renamings=WORDS_OF_LEAST_SQUARES),
     )
     return plan
 

@@ -44,7 +44,7 @@ from dsel.families.predictions import predict_numbers
 from dsel.least_squares.certified_choice import (
     AUTO,
     PAIR_LOSSES,
-    RENAMINGS,
+    WORDS_OF_LEAST_SQUARES,
     add_certified_counts,
     certify,
     is_auto,
@@ -661,7 +661,7 @@ class LeastSquaresSearch(BaseSearch):
         """Return the folds of a search without a certificate."""
         cv = ESTIMATE_FOLDS if is_auto(self.cv) else self.cv
         if not isinstance(cv, str) and (hasattr(cv, "split") or np.iterable(cv)):
-            splits = rename_in_errors(RENAMINGS)(given_splits)(cv, X, y)
+            splits = rename_in_errors(WORDS_OF_LEAST_SQUARES)(given_splits)(cv, X, y)
             return tuple(split for split in splits if not split.is_all_rows)
         if cv is not None:
             n_folds = check_integer(cv, "cv", at_least=2, at_most=len(y))

@@ -14,7 +14,7 @@ from typing_extensions import TypeAliasType
 from dsel import names
 from dsel.cards import mark_code
 from dsel.checks import check_path, show
-from dsel.errors import read_old_arguments, reword
+from dsel.errors import Words, read_old_arguments, reword
 from dsel.files import check_free, check_no_link, whole_file
 from dsel.plots import plot_comparison
 from dsel.plots.bars import estimate_name
@@ -60,7 +60,7 @@ PageLike = TypeAliasType("PageLike", ResultsLike | ModelComparison | PrefitCerti
 """The subject of a page: results, a comparison, or the certificate of a fitted
 model."""
 FOLDER: Final = Path(__file__).parent
-NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
+NO_NAMES: Final[Words] = MappingProxyType({})
 HTML_ENDINGS: Final = (".html", ".htm", "")
 """Endings of the names of pages; a name may have none."""
 BEGINS: Final = "<!DOCTYPE html>\n<!-- Written by dsel report -->\n"
@@ -73,7 +73,7 @@ def write_report(
     path: PathLike,
     *,
     tables: RunTables | None = None,
-    names_of_options: Mapping[str, str] = NO_NAMES,
+    names_of_options: Words = NO_NAMES,
 ) -> Path:
     """Write the page about a search, a fitted model or a comparison to a file.
 
@@ -146,7 +146,7 @@ def write_report(
 
 
 def comparison_html(
-    comparison: ModelComparison, names_of_options: Mapping[str, str] = NO_NAMES
+    comparison: ModelComparison, names_of_options: Words = NO_NAMES
 ) -> str:
     """Return the page about a comparison of two models as one HTML text."""
     return _template("comparison.html.j2", names_of_options).render(
@@ -171,7 +171,7 @@ def _title_of_comparison(comparison: ModelComparison) -> str:
     return f"Is {new} better than {old}{of}?"
 
 
-def _template(name: str, names_of_options: Mapping[str, str]) -> jinja2.Template:
+def _template(name: str, names_of_options: Words) -> jinja2.Template:
     """Return a template of this folder, with filters for code and for words."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER),
@@ -191,7 +191,7 @@ def _style() -> str:
 def report_html(
     results: xr.Dataset | PrefitCertificate,
     tables: RunTables | None = None,
-    names_of_options: Mapping[str, str] = NO_NAMES,
+    names_of_options: Words = NO_NAMES,
 ) -> str:
     """Return the page about a search, or a fitted model, as one self-contained HTML.
 

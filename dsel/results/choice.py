@@ -9,7 +9,7 @@ from typing import Any, Final, NoReturn, Self, TypeVar
 from dsel.arrays import ArrayLike
 from dsel.cards import ShownRow
 from dsel.checks import attribute_error, check_choice, check_truth
-from dsel.errors import OldName, names_of, reword
+from dsel.errors import OldName, Words, names_of, reword
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import records
 from dsel.results.baseline_comparison import BaselineComparison
@@ -164,10 +164,10 @@ class Choice(Renderable):
     """Median of the labeled targets of a regression; NaN for classes."""
     median_loss: float = nan
     """Loss of always predicting the median, on the labeled rows."""
-    renamings: Mapping[str, str] = field(
+    renamings: Words = field(
         default_factory=dict, repr=False, metadata=records.NOT_KEPT
     )
-    """Words of its texts, and those of its reader for them; see `errors.reword`."""
+    """Words of the reader of its texts."""
 
     @property
     def _deployed(self) -> BoundedModel:

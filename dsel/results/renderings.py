@@ -1,12 +1,12 @@
 """Results as lines, as HTML and as JSON, all made from the same rows of texts."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from dsel.cards import ShownRow, render_card
 from dsel.checks import attribute_error
-from dsel.errors import OldName, names_of, reword
+from dsel.errors import OldName, Words, names_of, reword
 from dsel.results import records
 from dsel.rounded_texts import terminal_width, wrap_line
 
@@ -107,9 +107,7 @@ class Renderable(Shown):
             raise attribute_error(type(self).__name__, name, names_of(type(self)))
 
 
-def reword_rows(
-    shown_rows: Iterable[ShownRow], words: Mapping[str, str]
-) -> list[ShownRow]:
+def reword_rows(shown_rows: Iterable[ShownRow], words: Words) -> list[ShownRow]:
     """Return rows of texts in the words of their reader, by the words of dsel."""
     return [tuple(reword(text, words) for text in row) for row in shown_rows]
 

@@ -19,7 +19,7 @@ from dsel.cli.exit_status import ExitStatus
 from dsel.cli.group import COMMANDS, LazyGroup
 from dsel.cli.models import MODELS, REGRESSORS
 from dsel.cli.option_types import Fraction
-from dsel.cli.options import NAMES, shell_names
+from dsel.cli.options import WORDS_OF_SHELL, shell_names
 from dsel.errors import ClusterLostError, DselWarning
 from dsel.search.design.certificate_methods import METHODS
 from tests.shell import run
@@ -147,7 +147,7 @@ def test_names__each_is_in_a_message_so_that_no_rule_outlives_it():
         "numbers of certified_report()", "numbers of report_by_value()",
         "and report_by_value() share",
     }  # fmt: skip
-    assert [word for word in {*NAMES} - composed if word not in texts] == []
+    assert [word for word in {*WORDS_OF_SHELL} - composed if word not in texts] == []
 
 
 @pytest.mark.parametrize("columns", [50, 60, 70, 80])

@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold
 
 from dsel.arrays import Estimator, RandomState
 from dsel.checks import explain_unknown, show, show_model
-from dsel.errors import rename_in_errors, warn
+from dsel.errors import Words, rename_in_errors, warn
 from dsel.families.estimator_kinds import is_fitted
 from dsel.losses.base import Loss
 from dsel.results.caveats import Caveat, Effect
@@ -46,8 +46,11 @@ if TYPE_CHECKING:
 
 
 PREFIT: Final = "prefit"
-NAMES: Final = {"`param_grid[0]`": "`model`", "`estimator`": "`model`"}
-"""Names of arguments of the search, and those of `certify`."""
+WORDS_OF_CERTIFY: Final[Words] = {
+    "`param_grid[0]`": "`model`",
+    "`estimator`": "`model`",
+}
+"""Arguments of `certify`, by those of the search that it makes."""
 OF_SEARCHES: Final = {
     "scoring": "set scoring in your GridSearchCV, which chooses by it; `loss` says "
     "what is certified",
@@ -292,7 +295,7 @@ def certify(
     is_estimator = callable(getattr(model, "fit", None))
     check_model(model, fit_params, is_estimator=is_estimator)
     notes = notes_on_fitted_model(model) if is_estimator else []
-    plan = rename_in_errors(NAMES)(plan_for)(
+    plan = rename_in_errors(WORDS_OF_CERTIFY)(plan_for)(
         None,
         [model if is_estimator else as_estimator(model, y, loss)],
         X,

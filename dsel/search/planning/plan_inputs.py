@@ -34,6 +34,7 @@ from dsel.data.labeled import MOST_WHOLE, LabeledRows, labeled_rows, matching_po
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.row_random import SUBSET_STREAM, seed_from
+from dsel.errors import Words
 from dsel.families.assignment import assign_families, name_group
 from dsel.families.estimator_kinds import is_classifier, reader_of_labels, reads_marks
 from dsel.families.family import Candidate
@@ -77,8 +78,8 @@ class CallerSettings:
     records."""
     queried_pool: Pool | None = None
     """The pool from which queried rows are read; None for that of the search."""
-    renamings: Mapping[str, str] = field(default_factory=dict)
-    """Phrases of messages of the search, and what the caller's messages say instead."""
+    renamings: Words = field(default_factory=dict)
+    """Words of the caller, for all texts of the search."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool, PoolSlice
+from dsel.errors import Words
 from dsel.families.estimator_kinds import name_search
 from dsel.losses.base import PlannedDelta
 from dsel.option_values import Pruning
@@ -80,8 +81,8 @@ class PlannedSearch:
     row_groups: RowGroups | None
     """Groups of the labeled rows, of which a bound counts one row each; None if rows
     are independent, or there is no bound."""
-    renamings: Mapping[str, str]
-    """Words of its texts, and those of the reader for them; see `errors.reword`."""
+    renamings: Words
+    """Words of the reader of its texts."""
 
     @property
     def labeled(self) -> LabeledRows:
