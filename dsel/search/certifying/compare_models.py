@@ -59,7 +59,7 @@ class _Queried(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _PassCounts:
+class _PoolDifferences:
     """Counts of one pass over the pool; those of blocks add up in any order."""
 
     n_differ: int
@@ -67,9 +67,9 @@ class _PassCounts:
     n_duplicates_differ: int
     queried: _Queried
 
-    def merge(self, other: "_PassCounts", n_queries: int) -> "_PassCounts":
+    def merge(self, other: "_PoolDifferences", n_queries: int) -> "_PoolDifferences":
         """Return the counts of both parts, with the rows of the smallest words."""
-        return _PassCounts(
+        return _PoolDifferences(
             self.n_differ + other.n_differ,
             self.n_duplicates + other.n_duplicates,
             self.n_duplicates_differ + other.n_duplicates_differ,
@@ -90,7 +90,7 @@ class PoolCounter:
     keeps_rows: bool
     """Whether queried rows are kept, so that they need not be read again."""
 
-    def count(self, X: Features, row_numbers: Integers) -> _PassCounts:
+    def count(self, X: Features, row_numbers: Integers) -> _PoolDifferences:
         """Return the counts of a block with these row numbers."""
         before, after = self.old.predict(X), self.new.predict(X)
         _check_types(before, after)
@@ -103,7 +103,7 @@ class PoolCounter:
         columns = query_words(self.seed, row_numbers[fresh]), row_numbers[fresh], fresh
         words, queried_rows, positions = smallest_rows(columns, self.n_queries)
         X_queried = X[positions] if self.keeps_rows else None
-        return _PassCounts(
+        return _PoolDifferences(
             len(fresh),
             int(duplicates.sum()),
             int((duplicates & differs).sum()),

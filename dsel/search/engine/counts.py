@@ -34,8 +34,8 @@ from dsel.search.engine.jobs import (
 
 
 @dataclass(frozen=True)
-class DataCounts:
-    """Numbers of the data, which need no fit."""
+class DataSizes:
+    """Numbers of rows, classes and groups of the data, which need no fit."""
 
     n_labeled: int
     n_unlabeled: int
@@ -60,7 +60,7 @@ class SearchCounts:
     such counts. `dsel.names` says what each of them counts.
     """
 
-    data: DataCounts
+    data: DataSizes
     status: NDArray[np.int8]
     fold_rows: Integers
     """(n_folds,)."""

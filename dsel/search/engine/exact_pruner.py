@@ -17,7 +17,7 @@ from dsel.families.family import FitId
 from dsel.results.fit_messages import FitMessage
 from dsel.search.design.comparisons import Comparison
 from dsel.search.engine.counts import (
-    DataCounts,
+    DataSizes,
     FitTable,
     PoolTable,
     Records,
@@ -109,7 +109,7 @@ class ExhaustiveTable(FitTable):
 
     def counts(
         self,
-        data: DataCounts,
+        data: DataSizes,
         shown: Bools | None = None,
         pool_shown: Bools | None = None,
         *,
@@ -197,8 +197,8 @@ class ExactPruner:
     criterion: Criterion
     settings: Settings
     """Delta of each candidate."""
-    data: DataCounts
-    """Counts of the data, such as the number of pool rows."""
+    data: DataSizes
+    """Sizes of the data, such as the number of pool rows."""
     may_prune: bool
     """False where all fits are wanted."""
 

@@ -18,7 +18,7 @@ from dsel.errors import AllFitsFailedError
 from dsel.option_values import Pruning
 from dsel.rounded_texts import name_folds
 from dsel.search.design.folds import CVScheme, InnerTest, ModelRef
-from dsel.search.engine.counts import DataCounts, FitTable, SearchCounts
+from dsel.search.engine.counts import DataSizes, FitTable, SearchCounts
 from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.pruning import PruningDecision, first_proofs, margin_above
 
@@ -262,7 +262,7 @@ class InnerSearches:
         status[failed.any(axis=1)] = names.STATUS_FAILED
         return status
 
-    def final_counts(self, table: FitTable, data: DataCounts) -> SearchCounts:
+    def final_counts(self, table: FitTable, data: DataSizes) -> SearchCounts:
         """Return the counts of the search, with errors on folds of models without them.
 
         Every fitted model without this fold and another one predicts each of its rows.

@@ -32,7 +32,7 @@ from dsel.results.cube import make_cube, read_counts, with_criteria
 from dsel.results.records import to_record
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import PoolFacts
-from dsel.search.engine.counts import DataCounts, SearchCounts
+from dsel.search.engine.counts import DataSizes, SearchCounts
 from dsel.search.running.planned_search import PlanFacts, PlannedSearch
 from dsel.search.running.pool_assumptions import (
     caveats_of_fitting_rows,
@@ -49,7 +49,7 @@ TOKEN: Final = "content_token"
 class RunDescription:
     """Statements of a run besides its counts, for its cube and its choice."""
 
-    data: DataCounts
+    data: DataSizes
     assumptions: tuple[Assumption, ...]
     caveats: tuple[Caveat, ...]
     """Caveats of the plan and of the pool, the gravest first."""
@@ -92,9 +92,9 @@ class RunDescription:
         )
 
 
-def make_data_counts(plan: PlannedSearch, n_duplicates: int = 0) -> DataCounts:
+def make_data_sizes(plan: PlannedSearch, n_duplicates: int = 0) -> DataSizes:
     """Return the numbers of rows and classes of a run."""
-    return DataCounts(
+    return DataSizes(
         n_labeled=plan.labeled.n_rows,
         n_unlabeled=0 if plan.pool is None else plan.pool.n_rows,
         n_classes=len(plan.classes),
@@ -107,7 +107,7 @@ def make_data_counts(plan: PlannedSearch, n_duplicates: int = 0) -> DataCounts:
 def describe_run(
     plan: PlannedSearch, facts: PlanFacts, pool_facts: PoolFacts
 ) -> RunDescription:
-    """Return the assumptions, caveats and data counts of the plan and its pool."""
+    """Return the assumptions, caveats and data sizes of the plan and its pool."""
     labeled, assumptions, duplicates = plan.labeled, facts.assumptions, facts.duplicates
     caveats = [caveat for caveat in facts.caveats if caveat.effect is not Effect.PLAN]
     if plan.pool is not None and plan.method.is_guarantee:
@@ -125,7 +125,7 @@ def describe_run(
         n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
         class_rows = dict(zip(map(str, classes), n_rows, strict=True))
     return RunDescription(
-        data=make_data_counts(plan, plan.counted_duplicates(pool_facts)),
+        data=make_data_sizes(plan, plan.counted_duplicates(pool_facts)),
         assumptions=tuple(
             replace(assumption, reason=reword(assumption.reason, plan.renamings))
             for assumption in assumptions

@@ -24,7 +24,7 @@ from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import (
     describe_run,
     make_cube_of_run,
-    make_data_counts,
+    make_data_sizes,
 )
 from dsel.search.running.fit_chosen import ChosenModels, CountedModels
 from dsel.search.running.planned_search import PlannedSearch
@@ -169,7 +169,7 @@ def refit_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedMo
             else:
                 models = fetch_deployed_model(plan, loop, choice)
         # The duplicates are left out: counts are compared, and no bound is computed.
-        repeated = loop.table.counts(make_data_counts(plan)).by_name
+        repeated = loop.table.counts(make_data_sizes(plan)).by_name
         if counted_models is not None:
             pairs = pair_evidence(cube, counted_models.evidence)
             return RefittedModels(counted_models.chosen.models_by_name, pairs)

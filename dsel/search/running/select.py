@@ -36,7 +36,7 @@ from dsel.results.certificate import (
 )
 from dsel.results.cube import cube_of, cv_error, read_counts, restore_dims
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
-from dsel.search.engine.counts import DataCounts
+from dsel.search.engine.counts import DataSizes
 from dsel.search.engine.pruning import margin_above
 from dsel.search.running.cube_caveats import caveats_of, run_caveats
 from dsel.search.running.cube_of_run import TOKEN, RunDescription, criterion_settings
@@ -311,7 +311,7 @@ def read_description(cube: xr.Dataset) -> RunDescription:
     """Return the description of the run of a cube, in addition to its counts."""
     rows_of_classes = class_rows(cube)
     return RunDescription(
-        data=DataCounts(
+        data=DataSizes(
             n_labeled=int(cube.get(names.N_LABELED, 0)),
             n_unlabeled=int(cube.get(names.N_UNLABELED, 0)),
             n_classes=len(rows_of_classes),

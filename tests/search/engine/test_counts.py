@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 
 from dsel import names
-from dsel.search.engine.counts import DataCounts, SearchCounts
+from dsel.search.engine.counts import DataSizes, SearchCounts
 
 OTHERS = {"data", "counts_on_pool", "messages"}
 
@@ -19,27 +19,27 @@ STORED = {
 
 
 def test_counts__have_the_names_of_the_cube():
-    data = {field.name: n for n, field in enumerate(fields(DataCounts))}
+    data = {field.name: n for n, field in enumerate(fields(DataSizes))}
     counts = {
         field.name: np.array([100 + n])
         for n, field in enumerate(fields(SearchCounts))
         if field.name not in OTHERS
     }
     pool = {names.DISAGREEMENTS: np.array([7])}
-    made = SearchCounts(DataCounts(**data), **counts, counts_on_pool=pool).by_name
+    made = SearchCounts(DataSizes(**data), **counts, counts_on_pool=pool).by_name
     given = {**data, **counts, **pool}
     assert made == {STORED.get(name, name): value for name, value in given.items()}
     assert made.keys() <= names.BY_NAME.keys()
 
 
 def test_counts__that_were_not_made_have_no_name():
-    data = DataCounts(n_labeled=5, n_unlabeled=0, n_classes=2)
+    data = DataSizes(n_labeled=5, n_unlabeled=0, n_classes=2)
     made = SearchCounts(data, *(np.zeros(1, int) for _ in range(3))).by_name
     assert not {names.FOLD_ERRORS, names.N_GROUPS, names.OUTER_CANDIDATE} & made.keys()
 
 
 def test_fold_scores__are_mean_losses_or_error_rates_and_nan_if_unknown():
-    data = DataCounts(n_labeled=20, n_unlabeled=0, n_classes=2)
+    data = DataSizes(n_labeled=20, n_unlabeled=0, n_classes=2)
     counts = SearchCounts(
         data, np.zeros(1, np.int8), np.array([10, 10]), np.array([10, 10]),
         fold_errors=np.array([[1, names.UNCOUNTED]]),

@@ -16,7 +16,7 @@ import dsel
 from dsel.criteria import Settings
 from dsel.data.cache import process_cache
 from dsel.search.engine.exact_pruner import ExactPruner
-from dsel.search.running.cube_of_run import make_data_counts
+from dsel.search.running.cube_of_run import make_data_sizes
 from dsel.search.running.exhaustive import make_loop
 from dsel.search.running.run import Run, RunOptions, open_engine
 from tests.clusters import two_workers
@@ -198,7 +198,7 @@ def test_candidate__that_was_dropped_is_deployed_only_if_its_fit_repeats(repeats
             random_state=7,
         )  # fmt: skip
     run = Run(plan.search, plan.facts, RunOptions(n_jobs=1))
-    deltas, data = Settings(plan.search.candidate_deltas), make_data_counts(plan.search)
+    deltas, data = Settings(plan.search.candidate_deltas), make_data_sizes(plan.search)
     pruner = ExactPruner(plan.search.criterion, deltas, data, may_prune=False)
     with open_engine(run) as engine:
         loop = make_loop(run, engine, pruner)
