@@ -240,8 +240,8 @@ class Certificate(Renderable):
     """Part of the bound that comes from the pool."""
     estimate: float = nan
     """Error on held-out rows, printed with the bound: an estimate, no guarantee."""
-    estimate_of_models: float = nan
-    """The estimate without folds whose fit failed; NaN if none failed."""
+    estimate_of_models: float | None = None
+    """The estimate without folds whose fit failed; None if none failed."""
     fold: int | None = None
     """Fold that the model was trained without; None if it was trained on all rows."""
     n_labeled: int = 0
@@ -352,7 +352,8 @@ class Certificate(Renderable):
     def estimate_where_fitted(self) -> float:
         """The estimate, without folds whose fit failed."""
         # Rows of a failed fit count as errors, which says nothing about luck.
-        return self.estimate_of_models if self.has_failed_folds else self.estimate
+        known = self.estimate_of_models
+        return self.estimate if known is None else known
 
     @property
     def note_on_estimate(self) -> str:
@@ -384,6 +385,9 @@ class Certificate(Renderable):
             words = {} if loss is None else loss_fields(loss)
             record["sentence"] = records.to_record(words.get("sentence"))
             record["fraction"] = words.get("fraction", nan)
+        estimate = record.get("estimate_of_models")
+        if isinstance(estimate, float) and isnan(estimate):  # older versions wrote NaN
+            record["estimate_of_models"] = None
         # Version 0.2 derived both from the name, and had no other certificates.
         defaults = {
             "is_estimate": name not in ("nested", *BOUNDED_EACH),
@@ -589,7 +593,7 @@ class Certificate(Renderable):
     @property
     def has_failed_folds(self) -> bool:
         """Whether rows count as the largest loss because fits without them failed."""
-        return not isnan(self.estimate_of_models)
+        return self.estimate_of_models is not None
 
     def amount(self, value: float) -> str:
         """Return a limit of the loss as text, or an estimate if it is no limit."""

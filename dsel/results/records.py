@@ -138,6 +138,10 @@ def _read(value: Any, hint: Any) -> Any:
         if value not in hint.__members__:
             raise TypeError(f"{value!r:.40} is no {hint.__name__}")
         return hint[value]
+    if isinstance(hint, type) and issubclass(hint, tuple) and isinstance(value, list):
+        hints = get_type_hints(hint).values()  # of a NamedTuple
+        items = zip(value, hints, strict=True)
+        return hint(*(_read(item, item_hint) for item, item_hint in items))
     if is_dataclass(hint):
         return from_record(cast(type, hint), value)
     wanted = (int, float) if hint is float else hint

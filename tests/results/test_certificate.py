@@ -234,6 +234,14 @@ def test_bound_below_the_estimate__has_a_note(fields, words):
         )
 
 
+def test_certificate__of_older_records_has_no_estimate_of_models_as_nan():
+    made = certificate()
+    record = json.loads(made.to_json())
+    assert record["estimate_of_models"] is None
+    record["estimate_of_models"] = float("nan")
+    assert type(made).from_json(json.dumps(record)) == made
+
+
 def test_choice__of_older_records_has_the_number_of_a_hold_out_set():
     choice = make_choice()
     record = json.loads(choice.to_json())

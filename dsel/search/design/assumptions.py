@@ -78,6 +78,16 @@ MANY_DUPLICATES: Final = 0.01
 """Share of rows with a duplicate in another fold that leads to a caveat."""
 
 
+class NearRows(NamedTuple):
+    """Labeled rows whose nearest row is another labeled row."""
+
+    n_rows: int
+    """Labeled rows that are compared."""
+    n_near: int
+    n_expected: int
+    """Number that would be near by chance."""
+
+
 @dataclass(frozen=True)
 class PoolFacts:
     """Results of one pass over the pool, for which no label was used."""
@@ -100,9 +110,14 @@ class PoolFacts:
     earlier fresh row; 0 unless it is far larger than among as many labeled rows."""
     pool_repeats: bool = False
     """Whether fresh pool rows repeat as independent draws cannot."""
-    near_rows: tuple[int, ...] = ()
-    """Three numbers of labeled rows: those that are compared, those whose nearest row
-    is labeled, and those expected by chance. Empty unless far fewer are expected."""
+    near_rows: NearRows | None = None
+    """Labeled rows whose nearest row is labeled; None unless these are far more than by
+    chance."""
+
+    @classmethod
+    def upgrade_record(cls, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a record of an older version, where an empty list stands for None."""
+        return record | {"near_rows": record.get("near_rows") or None}
 
     @property
     def violation(self) -> str:
@@ -114,13 +129,12 @@ class PoolFacts:
             )
         elif self.pool_repeats:
             finding = "pool rows repeat as independent draws cannot"
-        elif self.near_rows:
-            n_rows, n_near, n_expected = self.near_rows
+        elif (near := self.near_rows) is not None:
             return (
-                f"{n_near:,} of {n_rows:,} labeled rows have another labeled row as "
-                f"their nearest one, and by chance {n_expected:,} would, so they seem "
-                f"to come in groups, such as several rows of one customer, of which "
-                f"the pool has others; pass groups='customer'"
+                f"{near.n_near:,} of {near.n_rows:,} labeled rows have another labeled "
+                f"row as their nearest one, and by chance {near.n_expected:,} would, "
+                f"so they seem to come in groups, such as several rows of one "
+                f"customer, of which the pool has others; pass groups='customer'"
             )
         else:
             return ""
@@ -226,7 +240,7 @@ def _test_sample(
     """Return the facts with the results of tests of sampled pool rows."""
     test = two_sample_test(labeled.X, sample, seed=seed, level=ALARM)
     telling_columns = tuple(test.column_names(labeled.columns))
-    near_rows: tuple[int, ...] = ()
+    near_rows = None
     # Rows that differ in some column are far from those of the other table. This column
     # then explains the distance, and groups need not.
     if not telling_columns:
@@ -515,7 +529,7 @@ def count_copies(
 
 def find_near_rows(
     labeled: Features, pool_rows: Features, *, seed: int, is_shifted: bool = False
-) -> tuple[int, ...]:
+) -> NearRows | None:
     """Return `PoolFacts.near_rows`, by a test of nearest neighbors.
 
     Rows of one customer are near each other. If rows of some customers are labeled, and
@@ -530,7 +544,7 @@ def find_near_rows(
     from sklearn.neighbors import NearestNeighbors  # takes a while to import
 
     if any(map(sparse.issparse, (labeled, pool_rows))):  # usually words or counts
-        return ()
+        return None
     rng = np.random.default_rng(derive_seed(seed, "nearest rows"))
     rows = rng.permutation(labeled.shape[0])[:NEIGHBOR_ROWS]
     X = concatenate_rows([encode_rows(labeled)[rows], encode_rows(pool_rows)])
@@ -541,7 +555,7 @@ def find_near_rows(
     X, is_labeled = np.asarray(X)[order], is_labeled[order]
     N, n = len(X), int(is_labeled.sum())
     if min(n, N - n) < FEWEST_TESTED_ROWS:
-        return ()
+        return None
     columns = rng.permutation(X.shape[1])[:MOST_COLUMNS]
     ranks = stats.rankdata(X[:, columns], axis=0, nan_policy="omit")
     ranks = np.nan_to_num(ranks, nan=N / 2)
@@ -557,9 +571,10 @@ def find_near_rows(
     shared += in_four * (N**2 - n_both - n_one)
     deviations = (n_near - expected) / np.sqrt(max(shared - expected**2, 1e-9))
     if stats.norm.sf(deviations) > COPIES_ALARM:
-        return ()
+        return None
+    near_rows = NearRows(n, n_near, round(expected))
     if not is_shifted:
-        return n, n_near, round(expected)
+        return near_rows
     # Rows of another population are far from labeled ones, too, which shows no groups:
     # then labeled rows are as near to one another as pool rows are.
     n_each = min(n, N - n)
@@ -567,7 +582,7 @@ def find_near_rows(
         np.median(search.fit(ranks[is_labeled == kind][:n_each]).kneighbors()[0])
         for kind in (True, False)
     )
-    return (n, n_near, round(expected)) if near_labeled < NEARER * near_pool else ()
+    return near_rows if near_labeled < NEARER * near_pool else None
 
 
 def find_excess_repeats(X: Any, is_second: Bools) -> Bools:

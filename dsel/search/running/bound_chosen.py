@@ -190,7 +190,7 @@ def certify_model(search: BoundedSearch, name: str) -> Certificate:
     """Return the certificate of one model, by its name."""
     plan, chosen, model_bounds = search.plan, search.chosen, search.joint_bounds.main
     k, loss = plan.scheme.n_folds, plan.context.losses.main
-    estimate_of_models = np.nan
+    estimate_of_models: float | None = None
     if chosen.failed_folds:
         with naming_loss(loss, "estimate"):
             estimate_of_models = loss.estimate(

@@ -79,7 +79,7 @@ def with_pool_facts(
             state=VIOLATED if is_refuted else assumption.state,
             reason=finding,
             shifted_by=pool_facts.telling_columns if is_shifted else None,
-            has_lost_groups=bool(pool_facts.near_rows),
+            has_lost_groups=pool_facts.near_rows is not None,
             has_test=is_shifted or not (violation or np.isnan(pool_facts.auc)),
         )
         if assumption.name == "A1" and (is_refuted or not assumption.is_violated)

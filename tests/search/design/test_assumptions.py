@@ -11,9 +11,11 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import dsel
 from dsel.results.certificate import VIOLATED, Assumption
+from dsel.results.records import from_record, to_record
 from dsel.search.design.assumptions import (
     ALARM,
     FEWEST_TESTED_ROWS,
+    NearRows,
     PoolFacts,
     compare_pool,
     find_near_rows,
@@ -257,8 +259,19 @@ def test_find_near_rows__finds_none_where_both_tables_are_of_the_same_rows():
 
 def test_find_near_rows__takes_sparse_rows_of_either_table():
     X, pool = np.random.default_rng(0).normal(size=(2, 60, 4))
-    assert find_near_rows(X, sparse.csr_array(pool), seed=0) == ()
-    assert find_near_rows(sparse.csr_array(X), pool, seed=0) == ()
+    assert find_near_rows(X, sparse.csr_array(pool), seed=0) is None
+    assert find_near_rows(sparse.csr_array(X), pool, seed=0) is None
+
+
+def test_near_rows__are_read_as_all_versions_wrote_them():
+    facts = PoolFacts(auc=0.5, near_rows=NearRows(9, 8, 3))
+    record = to_record(facts)
+    assert record["near_rows"] == [9, 8, 3]
+    assert from_record(PoolFacts, record) == facts
+    assert from_record(PoolFacts, record | {"near_rows": []}).near_rows is None
+    for wrong in ([9, 8], [9, 8, "3"]):
+        with pytest.raises((TypeError, ValueError)):
+            from_record(PoolFacts, record | {"near_rows": wrong})
 
 
 def test_find_near_rows__takes_no_other_population_for_groups():
