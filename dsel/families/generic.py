@@ -7,7 +7,7 @@ from contextlib import nullcontext, suppress
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import _safe_indexing, get_tags
 
-from dsel.arrays import Features
+from dsel.arrays import Features, Integers
 from dsel.data.frames import native
 from dsel.data.identity import content_hash
 from dsel.data.labeled import labels_of
@@ -73,6 +73,11 @@ class Fit:
     """Each part of the test rows, as input of `last`, or an exception."""
     message: FitMessage | None = None
     """Warning of a fit that ended before it converged, or failed in part."""
+
+    @classmethod
+    def of(cls, model: Any, X: Features, split: Split) -> Self:
+        """Return the fit of a model that shares no steps with others."""
+        return cls(model, model, [X[test_rows] for test_rows in split.row_parts])
 
 
 def fit_or_error(
@@ -261,21 +266,11 @@ class ScikitLearnFamily(Family):
             # treats all learners and folds alike.
             model: Any = DummyClassifier(strategy="most_frequent")
             model.fit(native(X[rows]), labels)
-            return Fit(model, model, [X[test_rows] for test_rows in split.row_parts])
+            return Fit.of(model, X, split)
         estimator, seeds = candidate.estimator, self._missing_seeds(candidate, split)
         if labels.dtype.kind == "U" and reads_marks(estimator):
             labels = labels.astype(object)  # an array of texts cannot hold the mark
-        arguments = dict(self.fit_params)
-        if self.group_by_row is not None:
-            # Groups that the user passed by `fit_params` win over those of the search.
-            groups = dict.fromkeys(groups_arguments(estimator), self.group_by_row)
-            arguments = {**groups, **arguments}
-        for name, value in arguments.items():
-            is_list = hasattr(value, "__len__") and not isinstance(value, str | dict)
-            if is_list and len(value) == len(y):
-                arguments[name] = _safe_indexing(value, rows)
-        if pool is not None and takes_pool(estimator):
-            arguments["pool"] = pool
+        arguments = self._fit_arguments(estimator, rows, len(y), pool)
         # Libsvm draws folds for its probabilities from one generator of the process,
         # which each fit seeds anew. A lock keeps out fits on other threads.
         draws = any(
@@ -286,14 +281,12 @@ class ScikitLearnFamily(Family):
             if arguments or not has_prefix(estimator):
                 model = seeded_clone(estimator, seeds, candidate.all_params)
                 model.fit(native(X[rows]), labels, **arguments)
-                return Fit(
-                    model, model, [X[test_rows] for test_rows in split.row_parts]
-                )
+                return Fit.of(model, X, split)
             front_seeds, last_seeds = split_params(estimator, seeds)
             # A clone takes a tenth of a small fit, so the first steps are cloned only
             # where they are fitted.
             last = seeded_clone(estimator[-1], last_seeds, candidate.last_params)
-            _, steps, transformed, tests = fit_prefix(
+            prefix = fit_prefix(
                 lambda: seeded_clone(estimator[:-1], front_seeds),
                 X,
                 y,
@@ -303,11 +296,28 @@ class ScikitLearnFamily(Family):
                 text=f"{candidate.steps_text} {front_seeds}",
                 cache=cache,
             )
-            last.fit(transformed, labels)
+            last.fit(prefix.train_rows, labels)
             # The candidate's pipeline is shared by its fits: each has a copy of it.
             model = copy(estimator)
-            model.steps = [*steps, (estimator.steps[-1][0], last)]
-            return Fit(model, last, tests)
+            model.steps = [*prefix.steps, (estimator.steps[-1][0], last)]
+            return Fit(model, last, prefix.tests)
+
+    def _fit_arguments(
+        self, estimator: Any, rows: Integers, n_rows: int, pool: Pool | None
+    ) -> dict[str, Any]:
+        """Return the keyword arguments of `fit` on some of `n_rows` labeled rows."""
+        arguments = dict(self.fit_params)
+        if self.group_by_row is not None:
+            # Groups that the user passed by `fit_params` win over those of the search.
+            groups = dict.fromkeys(groups_arguments(estimator), self.group_by_row)
+            arguments = {**groups, **arguments}
+        for name, value in arguments.items():
+            is_list = hasattr(value, "__len__") and not isinstance(value, str | dict)
+            if is_list and len(value) == n_rows:
+                arguments[name] = _safe_indexing(value, rows)
+        if pool is not None and takes_pool(estimator):
+            arguments["pool"] = pool
+        return arguments
 
     def _missing_seeds(self, candidate: Candidate, split: Split) -> dict[str, int]:
         """Return a seed for each `random_state` of a candidate that is None.

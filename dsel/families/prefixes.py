@@ -7,7 +7,7 @@ equal on every split. A process caches these fitted steps and the transformed ro
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
@@ -71,6 +71,19 @@ def first_step(estimator: Any) -> Any:
     return first_step(inner) if hasattr(inner, "fit") else estimator
 
 
+class FittedPrefix(NamedTuple):
+    """The fitted steps before the last one of a pipeline, and the rows from them."""
+
+    key: str
+    """Cache key for these steps and rows."""
+    steps: Sequence[tuple[str, Any]]
+    train_rows: Any
+    """The training rows that `fit_transform` returned."""
+    tests: tuple[Any, ...]
+    """Each part of the test rows, transformed: None for an empty part, the exception
+    where a step raised one."""
+
+
 def fit_prefix(
     make_front: Callable[[], Pipeline],
     X: Features,
@@ -81,17 +94,13 @@ def fit_prefix(
     content: str,
     text: str,
     cache: Cache,
-) -> tuple[str, Sequence[tuple[str, Any]], Any, tuple[Any, ...]]:
+) -> FittedPrefix:
     """Fit the steps before the last one, or take the fitted steps from the cache.
 
     `make_front` returns these steps, unfitted and with their seeds, and `text`
     identifies them; `content` is the `content_hash` of `X` and `y`, which all splits
     share. The steps are fitted on the training rows of `split`. Without room in the
     cache they are fitted for each candidate.
-
-    Returns a cache key for these steps and rows; the fitted steps; the training rows
-    that `fit_transform` returned; and each part of the test rows, transformed: None for
-    an empty part, the exception where a step raised one.
     """
     rows = content_hash(split.train_rows, *split.row_parts)
     # The labels are part of the key, too: a step such as SelectKBest reads them.
@@ -115,7 +124,7 @@ def fit_prefix(
         return front.steps, read_only_rows(rows), tests
 
     results: Any = cache.get(f"prefix-{key.hexdigest()}", fit)
-    return key.hexdigest(), *results
+    return FittedPrefix(key.hexdigest(), *results)
 
 
 def transform_rows(steps: Sequence[tuple[str, Any]], X: Features) -> Any:

@@ -158,7 +158,7 @@ class GroupFit:
             return self.untransformed, ()
         front = clone_estimator(Pipeline(self.steps))
         front = with_seeds(front, self.family.seed, split.name)
-        origin, steps, rows, tests = fit_prefix(
+        prefix = fit_prefix(
             lambda: front,
             self.X,
             self.y,
@@ -172,13 +172,13 @@ class GroupFit:
             self.y[split.train_rows],
             len(self.classes),
             split.train_rows,
-            check_row_norms(rows, self.svc.kernel),
-            origin=origin,
-            steps=steps,
+            check_row_norms(prefix.train_rows, self.svc.kernel),
+            origin=prefix.key,
+            steps=prefix.steps,
             takes_frames=isinstance(self.X, Frame),
-            columns=names_of_frame(rows),
+            columns=names_of_frame(prefix.train_rows),
         )
-        return row_set, tests
+        return row_set, prefix.tests
 
     def _test(
         self,
