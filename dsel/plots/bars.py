@@ -21,12 +21,15 @@ from dsel.plots.style import (
     MIDDLE,
     NOT_RUN,
     PALE,
+    TO_COMPARE,
     UNITS,
     candidate_labels,
     count_shown,
+    explain_bars,
     in_hundreds,
     label_rows,
     mark_unproved_bars,
+    name_rows,
     new_axes,
     short_verdict,
     tidy,
@@ -146,7 +149,7 @@ def plot_certificates(
         rows.append((text, loss, loss, np.nan, MIDDLE))
     texts, *bars, colors = zip(*rows, strict=True)
     firsts, ends, marks = np.array(bars)
-    ax = new_axes(ax, height=1.5 + 0.6 * len(texts))
+    ax = new_axes(ax, height=1.9 + 0.6 * len(texts))
     has_parts = bool((ends > firsts).any())
     label = f"bound{', from labeled rows' if has_parts else ''}"
     is_bound = any(certificate.certified for certificate in models)
@@ -162,6 +165,7 @@ def plot_certificates(
         mark_unproved_bars(ax, [patch], certified=certificate.certified)
     for patch in patches[len(models) :]:  # no bounds, but what these compare with
         patch.set(**NOT_RUN)
+        explain_bars(ax, TO_COMPARE, NOT_RUN)
     if is_far:
         ax.set_xlim(0, end)
     unit = ", %" if main.is_rate else ""
@@ -170,7 +174,12 @@ def plot_certificates(
     ax.set_xlabel(f"{main.title}{unit}")
     if not main.is_rate:
         ax.xaxis.set_major_formatter(IN_UNITS)
-    tidy(ax, title=short_verdict(main))
+    if isinstance(results, PrefitCertificate):
+        rows_behind = results.counted_rows
+    else:
+        rows_behind = name_rows(results)
+    kind = "Bounds for new rows" if main.certified else "Numbers"
+    tidy(ax, title=short_verdict(main), what=f"{kind}, from {rows_behind}")
     return ax
 
 
@@ -216,22 +225,27 @@ def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) ->
     sign, first, second = 1, "new", "old"
     if comparison.upper < 0:
         sign, first, second = -1, second, first
-    ax = new_axes(ax, height=1.4 + 0.4 * len(rows))
-    texts = []
+    ax = new_axes(ax, height=1.9 + 0.4 * len(rows))
+    texts: list[str] = []
     for place, (text, lower, upper) in zip(range(len(rows))[::-1], rows, strict=True):
         low, high = sorted([sign * lower, sign * upper])
-        ax.barh(place, high - low, height=0.4, left=low, color=BLUE)
-        ends = f"{points_at_least(low)} to {points_at_most(high)}"
-        texts.append(f"{text}: {ends}")
+        label = "" if texts else "possible differences"
+        ax.barh(place, high - low, height=0.4, left=low, color=BLUE, label=label)
+        texts.append(f"{text}: {points_at_least(low)} to {points_at_most(high)}")
     places = np.arange(len(rows))  # a line across the axes would cross the texts
-    ax.vlines(0 * places, places - 0.3, places + 0.22, color=INK, lw=1.2)
+    starts, ends = places - 0.3, places + 0.22
+    ax.vlines(0 * places, starts, ends, color=INK, lw=1.2, label="no difference")
     label_rows(ax, texts)
     ax.xaxis.set_major_formatter(in_hundreds)
     ax.set_xlabel(
         f"← {first} better · difference of errors, percentage points · "
         f"{second} better →"
     )
-    tidy(ax, title=comparison.headline())
+    rows_behind = count_of(comparison.n_unlabeled, "pool row")
+    if comparison.labels is not None:
+        rows_behind += f" and {count_of(len(comparison.rows), 'label')} of them"
+    what = f"Difference of the errors on new rows, from {rows_behind}"
+    tidy(ax, title=comparison.headline(), what=what)
     return ax
 
 
@@ -281,11 +295,12 @@ def plot_certified_report(
     ]
     texts.append(f"error at most {in_percent(report.error_at_most)}")
     n = len(report.classes)
-    ax = new_axes(ax, height=1.4 + 0.5 * len(texts))
+    ax = new_axes(ax, height=1.7 + 0.5 * len(texts))
     places = np.arange(n, -1, -1)
+    # In gray both colors look alike, so that labels have the places, too.
     for above, color, label, numbers in (
-        (0.12, BLUE, "recall at least", report.recall),
-        (-0.12, GREEN, "precision at least", report.precision),
+        (0.12, BLUE, "recall at least (upper bar)", report.recall),
+        (-0.12, GREEN, "precision at least (lower bar)", report.precision),
     ):
         heights = places[:n] + above
         bars = ax.barh(heights, numbers.limits, height=0.2, color=color, label=label)
@@ -303,7 +318,9 @@ def plot_certified_report(
     verdict = "No guarantee"
     if not report.reasons:
         verdict = f"All limits at once ({confidence(report.delta)}% confidence)"
-    tidy(ax, title=f"{verdict}, {report.model_text}")
+    n_rows = count_of(sum(report.rows), "labeled row")
+    what = f"Limits for new rows, from {n_rows}"
+    tidy(ax, title=f"{verdict}, {report.model_text}", what=what)
     return ax
 
 
@@ -347,7 +364,7 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
         f"about {unseen_value} on {rows} labeled rows"
         for name, unseen_value, limit, rows in shown.table()[1:]
     ]
-    ax = new_axes(ax, height=1.2 + 0.45 * len(texts))
+    ax = new_axes(ax, height=1.5 + 0.45 * len(texts))
     places = np.arange(len(texts))[::-1]
     limits = np.where(np.isfinite(report.limits), report.limits, np.nan)
     bars = ax.barh(places, limits, height=0.4, color=BLUE, label="at most")
@@ -364,7 +381,9 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     title = f"{report.title} ({confidence(report.delta)}% confidence)"
     if report.reasons:
         title = f"No guarantee: {report.title}"
-    tidy(ax, title=f"{title}, {report.model_text}")
+    n_labeled = count_of(sum(report.rows), "labeled row")
+    what = f"Limits for new rows with each value, from {n_labeled}"
+    tidy(ax, title=f"{title}, {report.model_text}", what=what)
     return ax
 
 
@@ -414,7 +433,7 @@ def plot_terms(
     counts = read_counts(results)
     errors = counts[names.FOLD_ERRORS][best].reshape(len(best), -1).sum(axis=1)
     errors = errors / counts[names.FOLD_ROWS].sum()
-    ax = new_axes(ax, height=1.4 + 0.5 * len(best))
+    ax = new_axes(ax, height=1.7 + 0.5 * len(best))
     labels, sums = candidate_labels(all_params(results)), (first + second)[best]
     words, amount = "about", about_percent
     if ranking.is_guarantee:
@@ -432,7 +451,12 @@ def plot_terms(
     mark_unproved_bars(ax, patches, certified=is_bound)
     ax.set_xlabel(f"{ranking.title}, %{count_shown(len(best), results)}")
     what = f"{labels[best[0]]} has the smallest {ranking.title}"
-    tidy(ax, title=f"{what}: {amount(sums[0])}")
+    kind = "Bounds" if is_bound else "Estimates"
+    tidy(
+        ax,
+        title=f"{what}: {amount(sums[0])}",
+        what=f"{kind} of candidates for new rows, from {name_rows(results)}",
+    )
     return ax
 
 
@@ -472,9 +496,9 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     there = timed_phases(results)
     seconds = np.array([float(results[name].sum()) for name in there])
     texts, total, n_shown = [PHASES[name] for name in there], seconds.sum(), ""
-    title = f"{format_time(total)} of work"
+    title, kind = f"{format_time(total)} of work", "kind of task"
     if len(there) == 1:  # a single bar would repeat the title
-        title = f"{title}, {texts[0]}"
+        title, kind = f"{title}, {texts[0]}", "candidate"
         fits = results[there[0]]
         split_dims = {*names.RESERVED} & {*fits.dims} - {names.CANDIDATE}
         cube = results.assign({names.STATUS: fits.sum(split_dims)})
@@ -489,11 +513,11 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         f"{text}: {format_time(task_seconds)} ({task_seconds / (total or 1):.0%})"
         for text, task_seconds in zip(texts, seconds, strict=True)
     ]
-    ax = new_axes(ax, height=1.4 + 0.5 * len(texts))
+    ax = new_axes(ax, height=1.7 + 0.5 * len(texts))
     _draw_bars(ax, texts, (seconds, seconds, np.nan * seconds), BLUE, label="")
     ax.xaxis.set_major_formatter(IN_UNITS)
     ax.set_xlabel(f"seconds, summed over tasks{n_shown}")
-    tidy(ax, title=title)
+    tidy(ax, title=title, what=f"Where the time went, by {kind}")
     return ax
 
 

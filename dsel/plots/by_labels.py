@@ -21,6 +21,7 @@ from dsel.plots.style import (
     UNITS,
     UNPROVED,
     in_hundreds,
+    name_rows,
     new_axes,
     tidy,
 )
@@ -39,6 +40,7 @@ from dsel.search.running.select import select
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+ESTIMATE: Final = "cross-validated estimate"
 WITH_LABELS: Final = "with queried labels"
 SQUARE: Final = 7.0
 """Size of the squares of the run in points."""
@@ -52,6 +54,10 @@ COLORS: Final[Mapping[str, str]] = {
     PLAIN_HOLDOUT: MIDDLE,
 }
 """Colors of both models, and of a hold-out set."""
+STYLES: Final[Mapping[str, str]] = {ONE_FOLD: "-", ALL_ROWS: "-.", PLAIN_HOLDOUT: "--"}
+"""Styles of their lines, which tell them apart without colors."""
+MARKERS: Final[Mapping[str, str]] = {ONE_FOLD: "s", ALL_ROWS: "D"}
+"""Marks of the bounds of both models in the run."""
 
 
 def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
@@ -93,7 +99,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     numbers = sorted({round(n_labeled * f) for f in FACTORS if n_labeled * f >= 4 * k})
     expect = _expect_tolerances if certificate.is_tolerance else _expect_errors
     lines = expect(results, choice, numbers)
-    ax = new_axes(ax, height=3.2)
+    ax = new_axes(ax, height=3.9)
     part = f"{1 - 1 / k:.0%}" if k else "a part"
     texts = {
         ONE_FOLD: f"trained on {part}",
@@ -102,7 +108,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     }
     for name, text in texts.items():
         if np.isfinite(values := lines[name]).any():
-            style = "--" if name == PLAIN_HOLDOUT else "-"
+            style = STYLES[name]
             ax.plot(numbers, values, style, color=COLORS[name], lw=1.4, label=text)
     _mark_run(ax, choice, n_labeled)
     ax.set_xscale("log")
@@ -125,7 +131,8 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     title = f"4 times as many {what}: a bound of {certificate.about(later)} on average"
     if np.isfinite(now):
         title += f", and of {certificate.about(now)} with as many as here"
-    tidy(ax, title=title)
+    what = f"Bounds to expect on average; this run: {name_rows(results)}"
+    tidy(ax, title=title, what=what)
     return ax
 
 
@@ -146,7 +153,7 @@ def _mark_run(ax: "Axes", choice: Choice, n_labeled: int) -> None:
         ax.plot(
             n_labeled,
             bound.number,
-            "s",
+            MARKERS[name],
             color=COLORS[name],
             ms=SQUARE,
             label=text,
@@ -157,7 +164,7 @@ def _mark_run(ax: "Axes", choice: Choice, n_labeled: int) -> None:
         )
     estimate = choice.certificate.estimate
     # The line is not clipped at the edge, where it is 0, and is in front of a square.
-    ax.plot(n_labeled, estimate, "o", color=INK, ms=5, label="estimate", clip_on=False)
+    ax.plot(n_labeled, estimate, "o", color=INK, ms=5, label=ESTIMATE, clip_on=False)
     ax.axvline(n_labeled, color=MIDDLE, alpha=0.5, linewidth=0.6)
 
 

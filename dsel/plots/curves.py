@@ -19,8 +19,10 @@ from dsel.plots.style import (
     MIDDLE,
     NOT_RUN,
     PINK,
+    explain_bars,
     in_hundreds,
     label_rows,
+    name_rows,
     new_axes,
     tidy,
 )
@@ -66,8 +68,9 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     bounds = plan[names.BOUND].clip(max=1.0).transpose(names.CERTIFICATE, names.N_FOLDS)
     order = np.argsort(bounds.min(names.N_FOLDS).values, kind="stable")
     bounds = bounds.isel({names.CERTIFICATE: order})
+    what = str(plan.attrs.get("title", ""))
     if bounds.sizes[names.N_FOLDS] == 1:  # lines would have a single point
-        return _draw_one_plan(bounds, ax)
+        return _draw_one_plan(bounds, what, ax)
     ax = new_axes(ax)
     places = np.arange(bounds.sizes[names.N_FOLDS])
     # Labels are near the ends of their lines, and moved apart until none overlap.
@@ -99,20 +102,22 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_xlabel("number of folds")
     ax.set_ylabel("bound on the error, on average, %")
     smallest = name_row(bounds[names.CERTIFICATE].values[0])
-    tidy(ax, title=f"Smallest bound to expect (orange): {smallest}")
+    title = f"Smallest bound to expect (orange): {smallest}"
+    tidy(ax, title=title, what=what)
     return ax
 
 
-def _draw_one_plan(bounds: xr.DataArray, ax: "Axes | None") -> "Axes":
+def _draw_one_plan(bounds: xr.DataArray, what: str, ax: "Axes | None") -> "Axes":
     """Draw bars of the bounds of certificates, the smallest at the top."""
     [n_folds], values = bounds[names.N_FOLDS].values, bounds.values[:, 0]
     certificates = bounds[names.CERTIFICATE].values.tolist()
-    ax = new_axes(ax, height=1.2 + 0.45 * len(values))
+    ax = new_axes(ax, height=1.8 + 0.45 * len(values))
     colors = [ACCENT, *[BLUE] * (len(values) - 1)]
     places = np.arange(len(values))[::-1]
     bars = ax.barh(places, values, height=0.4, color=colors)
     if PLAIN_HOLDOUT in certificates:
         bars[certificates.index(PLAIN_HOLDOUT)].set(**NOT_RUN)
+        explain_bars(ax, "without dsel", NOT_RUN)
     label_rows(
         ax,
         [
@@ -124,7 +129,8 @@ def _draw_one_plan(bounds: xr.DataArray, ax: "Axes | None") -> "Axes":
     ax.xaxis.set_major_formatter(in_hundreds)
     ax.set_xlabel(f"bound on the error, on average, %, with {n_folds} folds")
     smallest = name_row(certificates[0])
-    tidy(ax, title=f"Smallest bound to expect (orange): {smallest}")
+    title = f"Smallest bound to expect (orange): {smallest}"
+    tidy(ax, title=title, what=what)
     return ax
 
 
@@ -180,14 +186,19 @@ def plot_loss_curves(
             color=COLORS[number % len(COLORS)],
             label=losses_of_criterion[names.CRITERION].item(),
             lw=3.2 - 0.5 * number,
+            ls=("-", "--", "-.", ":")[number % 4],
         )
     chosen = choice.params["regularization"]
     if chosen > 0:
         ax.axvline(chosen, color=ACCENT, lw=0.8, ls=":", label="chosen")
     ax.set(xscale="log", yscale="log")
-    ax.set(xlabel="regularization", ylabel="estimated squared error")
+    ax.set(
+        xlabel="regularization",
+        ylabel="estimated squared error, squared units of the target",
+    )
+    what = f"Estimates of the error on new rows, from {name_rows(results)}"
     where = f"width={choice.params['width']:.3g}, regularization={chosen:.3g}"
-    tidy(ax, title=f"Chosen by {choice.criterion}: {where}")
+    tidy(ax, title=f"Chosen by {choice.criterion}: {where}", what=what)
     return ax
 
 
@@ -256,5 +267,10 @@ def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axe
     ax.set_xlabel(f"share of {n_draws:,} draws that failed")
     ax.set_ylabel("setting, delta")
     failed = f"{int(above.sum()) or 'None'} of {above.size} bounds failed"
-    tidy(ax, title=f"{failed} more often than chance allows")
+    tidy(
+        ax,
+        title=f"{failed} more often than chance allows",
+        what=f"How often each bound was below the true error, in {n_draws:,} "
+        f"simulated samples",
+    )
     return ax

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
 
 FONT_SIZE: Final = 10.0
 """Size of titles and labels in points."""
+BOLD: Final = 1.12
+"""Width of bold letters, relative to others."""
 SMALL: Final = 9.0
 """Size of ticks and legends."""
+TALL_ENOUGH: Final = 125.0
+"""Height of axes in points from which on a line says what is drawn: smaller ones, as in
+a grid, have no room for it."""
 ROW_SIZES: Final = (9.0, 8.5, 8.0)
 """Sizes of the texts above rows; the first that fits is taken."""
 LINE_HEIGHT: Final = 1.25
@@ -98,22 +103,28 @@ def text_width(text: str, fontsize: float) -> float:
     return 1.03 * float(width)  # letters that are rounded to pixels are wider
 
 
-def fit_texts(ax: "Axes", *, title: str, color: str) -> None:
-    """Set title and legend of complete axes, and fit all texts into them."""
+def fit_texts(ax: "Axes", *, title: str, what: str, color: str) -> None:
+    """Set title and legend of complete axes, and fit all texts into them.
+
+    `what` is the line between them.
+    """
     x_label, y_label = ax.get_xlabel(), ax.get_ylabel()
     rows = [text for text in ax.texts if text.get_gid() == ROW]
     row_texts = [text.get_text() for text in rows]
     figure = _figure(ax)
+    if axes_size(ax)[1] < TALL_ENOUGH:
+        what = ""
     # The layout makes axes smaller by their labels, whose lines follow from the size of
     # the axes: after three rounds both are stable.
     for _ in range(3):
         width, height = axes_size(ax)
         room = max([width, *(_right_end(ax, child) for child in ax.child_axes)])
-        pad = 9.0 + _draw_legend(ax, room, color)
+        pad = 9.0 + _draw_legend(ax, what, room, color)
         ax.set_title(
-            wrap(title, room, FONT_SIZE),
+            wrap(title, room / BOLD, FONT_SIZE),
             loc="left",
             fontsize=FONT_SIZE,
+            fontweight="bold",
             color=color,
             pad=pad,
         )
@@ -128,13 +139,14 @@ def fit_texts(ax: "Axes", *, title: str, color: str) -> None:
         _thin_ticks(ax)
 
 
-def _draw_legend(ax: "Axes", room: float, color: str) -> float:
+def _draw_legend(ax: "Axes", what: str, room: float, color: str) -> float:
     """Draw a legend of all labels between title and data; return its height in points.
 
-    There it covers nothing, however small the axes are.
+    There it covers nothing, however small the axes are. `what` is drawn above it.
     """
     from matplotlib.container import BarContainer
     from matplotlib.legend_handler import HandlerTuple
+    from matplotlib.transforms import ScaledTranslation
 
     pairs = zip(*ax.get_legend_handles_labels(), strict=True)
     ordered = sorted(pairs, key=lambda pair: not isinstance(pair[0], BarContainer))
@@ -145,27 +157,34 @@ def _draw_legend(ax: "Axes", room: float, color: str) -> float:
     handles = [each[0] if len(each) == 1 else each for each in entries.values()]
     labels = [wrap(label, room - 3 * SMALL, SMALL) for label in entries]
     to_points = 72 / _figure(ax).dpi
-    for n_columns in range(len(labels), 0, -1):
+    scale = _figure(ax).dpi_scale_trans
+    above = ax.transAxes + ScaledTranslation(0, 0.5 * SMALL / 72, scale)
+    for n_columns in range(max(1, len(labels)), 0, -1):
         legend = ax.legend(
             handles,
             labels,
             ncols=n_columns,
             fontsize=SMALL,
             labelcolor=color,
+            title=wrap(what, room - SMALL, SMALL),
+            title_fontsize=SMALL,
+            alignment="left",
             frameon=False,
             loc="lower left",
             bbox_to_anchor=(0, 1),
-            borderaxespad=0.5,
+            bbox_transform=above,
+            borderaxespad=0,
             borderpad=0,
             handlelength=2.2 if any(isinstance(h, tuple) for h in handles) else 1.3,
             handletextpad=0.4,
             handler_map={tuple: HandlerTuple(ndivide=None, pad=0.3)},
             columnspacing=1.2,
         )
+        legend.get_title().set_color(color)
         box = legend.get_window_extent()
         if to_points * box.width <= room:
             break
-    return to_points * box.height if labels else 0.0
+    return to_points * box.height
 
 
 def _figure(ax: "Axes") -> "Figure":

@@ -7,6 +7,7 @@ import xarray as xr
 
 from dsel.arrays import Floats
 from dsel.option_values import ONE_FOLD
+from dsel.plots.by_labels import MARKERS
 from dsel.plots.style import (
     BLUE,
     GREEN,
@@ -16,6 +17,7 @@ from dsel.plots.style import (
     UNITS,
     UNPROVED,
     in_hundreds,
+    name_rows,
     new_axes,
     short_verdict,
     tidy,
@@ -61,7 +63,7 @@ def plot_residuals(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     'share of predictions, %'
     """
     measured, choice = MeasuredDistances.of_cube(results), select(results)
-    ax = new_axes(ax, height=3.4)
+    ax = new_axes(ax, height=3.8)
     bounds = _bounds_to_draw(choice)
     last = float(np.quantile(measured.residuals, SHOWN_QUANTILE, method="lower"))
     ends = [last, *(end for _, _, limits in bounds for end in limits)]
@@ -81,7 +83,8 @@ def plot_residuals(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         fill = "full" if certificate.certified else "none"
         # A square marks a limit, and the share of predictions within it.
         ax.hlines(fractions, 0, limits, color=color, lw=0.8, alpha=0.6)
-        ax.plot(limits, fractions, "s", color=color, ms=6, fillstyle=fill, label=label)
+        mark = MARKERS[name]
+        ax.plot(limits, fractions, mark, color=color, ms=6, fillstyle=fill, label=label)
     ax.set_xlim(0.0, end)
     ax.set_ylim(0.0, 1.02)
     ax.xaxis.set_major_formatter(IN_UNITS)
@@ -89,7 +92,9 @@ def plot_residuals(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     ax.grid(color=MIDDLE, alpha=0.3, linewidth=0.5)
     ax.set_xlabel(f"off by at most{UNITS}")
     ax.set_ylabel("share of predictions, %")
-    tidy(ax, title=short_verdict(choice.certificate))
+    what = "How far predictions are from true values"
+    what = f"{what}, on {name_rows(results, has_pool=False)}"
+    tidy(ax, title=short_verdict(choice.certificate), what=what)
     return ax
 
 

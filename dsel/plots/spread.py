@@ -19,6 +19,7 @@ from dsel.plots.style import (
     count_shown,
     in_hundreds,
     label_rows,
+    name_rows,
     new_axes,
     tidy,
 )
@@ -184,7 +185,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         chose = "\n".join([" chose", *choices]) if choices else ""
         labels = [f"{choice.procedure}{chose}"]
     n_lines = max(label.count("\n") for label in labels)
-    ax = new_axes(ax, height=1.3 + 0.42 * len(order) + 0.16 * n_lines)
+    ax = new_axes(ax, height=1.6 + 0.42 * len(order) + 0.16 * n_lines)
     what_mean = "root of their mean square" if is_squared(results) else "mean of folds"
     if choice.procedure:
         what_mean = TOGETHER
@@ -229,7 +230,11 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         f"{who}: {about(means[shown])} ({name_cross_validation(results)}), folds "
         f"{least} to {most}{_name_estimate_of_search(results, choice.certificate)}"
     )
-    tidy(ax, title=title)
+    tidy(
+        ax,
+        title=title,
+        what=f"Cross-validation, from {name_rows(results, has_pool=False)}",
+    )
     return ax
 
 

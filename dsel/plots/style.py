@@ -1,6 +1,6 @@
 """Style of all figures: colors, labels of parameter values, new axes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import nan
 from typing import TYPE_CHECKING, Any, Final
@@ -11,7 +11,9 @@ from dsel import names
 from dsel.checks import show
 from dsel.plots.fitting import ABOVE, ROW, SMALL, fit_texts, keep_inside
 from dsel.results.certificate import Certificate, params_text, short_names
+from dsel.results.cube import read_counts
 from dsel.results.values import read_coordinate, value_text
+from dsel.rounded_texts import count_of
 from dsel.typing import Options
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ ON_PALE: Final = "#1d2a36"
 """Color of texts on pale cells, on light and dark pages."""
 ACCENT: Final = "#d95f02"
 """Color of what was chosen."""
-BLUE: Final = "#4a7fb5"
+BLUE: Final = "#3b6fa0"
 """Color of bounds."""
 PALE: Final = "#a9c4de"
 """Color of the part of a bound that comes from the pool."""
@@ -47,6 +49,8 @@ NO_GUARANTEE: Final[dict[str, Any]] = {
     "linewidth": 0.8,
 }
 """Style of the bar of a number that something voids."""
+TO_COMPARE: Final = "only to compare, no bound of this run"
+"""Label of dashed bars."""
 UNPROVED: Final = "no guarantee"
 """Label of such bars."""
 DROPPED: Final = "dropped early, from fewer fits"
@@ -55,7 +59,7 @@ DROPPED_MARK: Final[dict[str, Any]] = {"marker": "^", "fillstyle": "none", "ls":
 """Style of their markers."""
 UNITS: Final = ", in units of the target"
 """End of the name of an axis of distances to the target."""
-GREEN: Final = "#009e73"
+GREEN: Final = "#1fa37c"
 """Color of a second bound: of precision, and of the model trained on all labels."""
 PINK: Final = "#cc79a7"
 IN_UNITS: Final = "{x:,g}"
@@ -106,8 +110,12 @@ def show_as_written(ax: "Axes") -> None:
             text.set_parse_math(False)
 
 
-def tidy(ax: "Axes", *, title: str) -> None:
-    """Style axes in the same way for all figures; call it after all texts are set."""
+def tidy(ax: "Axes", *, title: str, what: str) -> None:
+    """Style axes in the same way for all figures; call it after all texts are set.
+
+    The title is what a reader should conclude. The line below it says what is drawn,
+    and from which rows, since a figure is read without its page.
+    """
     for axes in (ax, *ax.child_axes):
         axes.tick_params(length=0, which="both", labelsize=SMALL, colors=INK)
         axes.xaxis.label.set_color(INK)
@@ -115,7 +123,7 @@ def tidy(ax: "Axes", *, title: str) -> None:
     ax.spines[:].set_color(INK)
     ax.spines[["top", "right"]].set_visible(False)
     show_as_written(ax)
-    fit_texts(ax, title=title, color=INK)
+    fit_texts(ax, title=title, what=what, color=INK)
     show_as_written(ax)  # the legend, too
     if _is_on_dark(ax):
         _lighten_ink(ax)
@@ -149,6 +157,16 @@ def _lighten_ink(ax: "Axes") -> None:
                 artist.set_color(PAPER)
 
 
+def name_rows(results: xr.Dataset, *, has_pool: bool = True) -> str:
+    """Return the numbers of labeled rows, and of pool rows, of a cube as text."""
+    counts = read_counts(results)
+    texts = [count_of(int(counts[names.N_LABELED]), "labeled row")]
+    n_pool = int(counts[names.N_UNLABELED])
+    if has_pool and n_pool > 0:
+        texts.append(count_of(n_pool, "pool row"))
+    return " and ".join(texts)
+
+
 def short_verdict(certificate: Certificate) -> str:
     """Return the bound of a certificate for a title, or its number without one."""
     if certificate.certified:
@@ -162,8 +180,13 @@ def mark_unproved_bars(ax: "Axes", bars: Iterable[Any], *, certified: bool) -> N
         return
     for bar in bars:  # an edge of its own color, so that the legend still fits
         bar.set(**NO_GUARANTEE | {"edgecolor": bar.get_facecolor()})
-    if UNPROVED not in ax.get_legend_handles_labels()[1]:
-        ax.barh([nan], [nan], label=UNPROVED, **NO_GUARANTEE)  # for the legend
+    explain_bars(ax, UNPROVED, NO_GUARANTEE)
+
+
+def explain_bars(ax: "Axes", label: str, style: Mapping[str, Any]) -> None:
+    """Add one entry to the legend for all bars of a style."""
+    if label not in ax.get_legend_handles_labels()[1]:
+        ax.barh([nan], [nan], label=label, **style)
 
 
 def candidate_labels(params: Sequence[Options]) -> list[str]:

@@ -24,6 +24,7 @@ from dsel.plots.style import (
     ON_PALE,
     UNITS,
     in_hundreds,
+    name_rows,
     new_axes,
     short_verdict,
     show_as_written,
@@ -114,7 +115,7 @@ def plot_surface(
     others = ", ".join(short[dim] for dim in rest if results.sizes[dim] > 1)
     axis = _value_axis(results, ranking, others)
     place, title, name = _place_and_title(results, criterion, shown)
-    ax = new_axes(ax)
+    ax = new_axes(ax, height=4.9)
     if rows is None:
         folds = _fold_values(results, ranking, rest)
         chosen_column = place.get(columns), name
@@ -130,7 +131,9 @@ def plot_surface(
         ax.set_ylabel(short[rows])
     ax.set_xlabel(short[columns])
     _label_columns(value_labels(results[columns]), ax)
-    tidy(ax, title=title)
+    drawn = "A dot" if rows is None else "A cell"
+    rows_behind = name_rows(results, has_pool=ranking.is_guarantee)
+    tidy(ax, title=title, what=f"{drawn} for each candidate, from {rows_behind}")
     if rows is not None:  # now the size of cells is known
         _write_numbers(values, image, axis, ax)
     return ax

@@ -13,6 +13,8 @@ from dsel.results import Choice
 
 WIDTH: Final = 3.8
 """Width in inches, at which letters of 9 points are legible on a phone."""
+HEAD: Final = 0.5
+"""Height in inches of the lines above the data that say what is drawn."""
 _NO_METADATA: Final = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 _RULE: Final = re.compile(r"\s*<defs>\s*<style[^>]*>\*\{([^}]*)\}</style>\s*</defs>")
 """Rule of matplotlib for all elements, which would be those of the whole page, too."""
@@ -41,7 +43,7 @@ def draw_svg(
             "a report needs matplotlib, which is not installed; "
             "pip install 'dsel[report]'."
         ) from error
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    figure = Figure(figsize=(WIDTH, height + HEAD), dpi=72, layout="constrained")
     ax = plot(what, ax=figure.add_subplot())
     if not titled:
         ax.set_title("", loc="left")
@@ -54,6 +56,6 @@ def draw_svg(
         element = element.replace(ink, "currentColor")
     rule = _RULE.search(element)
     element = _RULE.sub("", element, count=1)
-    style = f"max-width:{140 * WIDTH:.0f}px{f';{rule[1]}' if rule else ''}"
+    style = f"max-width:{120 * WIDTH:.0f}px{f';{rule[1]}' if rule else ''}"
     size = f'fill="currentColor" style="{style}"'
     return re.sub(r'(<svg[^>]*?) width="[^"]*"', rf"\1 {size}", element, count=1)

@@ -51,7 +51,7 @@ def figures_of_search(results: xr.Dataset, choice: Choice) -> dict[str, str]:
     with suppress(ValueError):  # no numbers, or counts of large distances alone
         figures["residuals"] = draw_svg(plot_residuals, results, height=3.4)
     with suppress(ValueError):
-        figures["labels"] = draw_svg(plot_bound_by_labels, results, height=3.6)
+        figures["labels"] = draw_svg(plot_bound_by_labels, results, height=3.8)
     return figures | figures_of_reports(
         choice.reports.get(choice.deploy), choice.reports_by_value.get(choice.deploy)
     )

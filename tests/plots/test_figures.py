@@ -39,7 +39,7 @@ from dsel.plots import (
 )
 from dsel.plots.bars import FROM_POOL, plot_timing
 from dsel.plots.by_labels import COLORS
-from dsel.plots.style import ACCENT, INK
+from dsel.plots.style import ACCENT, INK, TO_COMPARE
 from dsel.report import write_report
 from dsel.report.page import report_html
 from dsel.results import BoundedValues, ModelComparison, ReportByValue
@@ -158,7 +158,7 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
     title = ax.get_title(loc="left")
     assert f"{title}, {one_fold.model_text}" == one_fold.headline()
     shown = [" ".join(text.split()) for text in legend_texts(ax)]  # lines may wrap
-    assert shown == ["bound, from labeled rows", FROM_POOL, dot]
+    assert shown == ["bound, from labeled rows", FROM_POOL, TO_COMPARE, dot]
 
 
 def test_plots__of_long_parameters_show_what_differs_and_cut_nothing():
@@ -192,7 +192,11 @@ def test_plot_certified_report__has_bars_of_limits_and_dots_of_the_model(reporte
     dots = list(pooled.lines[0].get_xdata())
     assert dots[:2] == list(report.recall.pooled)
     ax = plot_certified_report(report)
-    bounds = ["recall at least", "precision at least", "error at most"]
+    bounds = [
+        "recall at least (upper bar)",
+        "precision at least (lower bar)",
+        "error at most",
+    ]
     assert legend_texts(ax) == [*bounds, "estimate (this model)"]
     limits = report.recall_at_least, report.precision_at_least, [report.error_at_most]
     for bars, numbers in zip(ax.containers, limits, strict=True):
@@ -304,7 +308,7 @@ def test_plot_bound_plan__has_a_line_for_each_certificate():
     assert ax.get_title(loc="left").startswith("Smallest bound to expect (orange): ")
     one = several.sel(n_folds=[5])  # of which there is nothing to connect
     ax = plot_bound_plan(one)
-    widths = [bar.get_width() for bar in ax.patches]
+    widths = [bar.get_width() for bar in ax.containers[0]]
     assert widths == sorted(one.bound.values.ravel())
     assert texts(ax)[0] == f"trained without a fold: {in_percent(widths[0])}"
     assert "with 5 folds" in ax.get_xlabel()
@@ -343,7 +347,7 @@ def test_plot_loss_curves__draws_every_estimate(rng):
 def test_plot__of_a_least_squares_search_draws_curves_and_has_no_bounds(rng):
     X = rng.uniform(-2, 2, (30, 1))
     cube = LeastSquaresSearch([0.3], [1e-3, 1e-1]).fit(X, np.sin(X[:, 0])).results_
-    assert cube.dsel.plot().get_ylabel() == "estimated squared error"
+    assert cube.dsel.plot().get_ylabel().startswith("estimated squared error")
     for name in ("surface", "certificates", "terms"):
         with pytest.raises(ValueError, match="of a least-squares search"):
             getattr(cube.dsel.plot, name)()
@@ -356,7 +360,7 @@ def test_plots__say_of_estimates_that_nothing_is_guaranteed():
     text, constant = texts(ax)
     assert text.endswith(f": about {100 * estimate:.1f}%")
     assert constant.startswith("always predicting ")
-    assert legend_texts(ax) == ["no guarantee"]
+    assert legend_texts(ax) == ["no guarantee", TO_COMPARE]
     assert are_hatched(ax)
     assert ax.get_title("left") == f"No guarantee: about {100 * estimate:.1f}%"
     end = f"No guarantee; estimate about {100 * estimate:.1f}%"
@@ -793,6 +797,23 @@ def test_plots__write_in_a_light_color_on_a_dark_ground(nested):
             assert all(min(mpl.colors.to_rgb(ink.get_color())) > 0.7 for ink in inks)
 
 
+def test_plots__say_what_is_drawn_and_from_which_rows(nested, bounded, reported):
+    rows = "200 labeled rows"
+    for plot, results in (
+        *((plot, nested) for plot in (plot_surface, plot_certificates, plot_folds)),
+        (plot_bound_by_labels, nested),
+        (plot_terms, bounded),
+        (plot_certified_report, reported.dsel.select().report()),
+    ):
+        what = plot(results).get_legend().get_title().get_text()
+        assert rows in " ".join(what.split()), (plot, what)
+    question = ModelComparison(0.05, 10_000, n_differ=200)
+    legend = plot_comparison(question).get_legend()
+    assert "10,000 pool rows" in legend.get_title().get_text()
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert texts == ["possible differences", "no difference"]
+
+
 def test_plot_surface__of_one_axis_has_a_dot_for_each_fold():
     cube = run({"n_neighbors": [1, 3, 9]}, prune=False)
     ax = plot_surface(cube)
@@ -853,7 +874,7 @@ def test_plot_residuals__has_the_distribution_of_each_fold_and_the_bounds():
     squares = {
         line.get_label(): set(zip(line.get_xdata(), line.get_ydata(), strict=True))
         for line in ax.lines
-        if line.get_marker() == "s"
+        if line.get_marker() in ("s", "D")
     }
     own = outcome.certified_report()
     pairs = zip(own.off_by_at_most, own.fractions, strict=True)
