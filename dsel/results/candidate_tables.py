@@ -1,11 +1,11 @@
 """Tables of candidates: parameters, status and numbers, with one row each."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import blake2b
 from math import nan
 from numbers import Real
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 
 from dsel import names
 from dsel.arrays import Floats
+from dsel.losses.calls import ConstantPrediction
 from dsel.results.cube import (
     GridAxes,
     candidate_dims,
@@ -33,7 +34,23 @@ def class_rows(cube: xr.Dataset) -> dict[str, int]:
     return dict(zip(*stored, strict=False))
 
 
-def largest_class(rows: Mapping[str, int]) -> dict[str, Any]:
+class LargestClass(TypedDict, total=False):
+    """Fields of a `Choice` about its largest class."""
+
+    largest_class: str
+    largest_class_error: float
+
+
+class ConstantFields(TypedDict, total=False):
+    """Fields of a `Choice` about the best constant prediction: a class or a median."""
+
+    constant: str
+    constant_loss: float
+    median: float
+    median_loss: float
+
+
+def largest_class(rows: Mapping[str, int]) -> LargestClass:
     """Return the largest class and the error of always predicting it, for `Choice`.
 
     `rows` are the labeled rows of each class; without any the result is empty.
@@ -45,12 +62,13 @@ def largest_class(rows: Mapping[str, int]) -> dict[str, Any]:
     return {"largest_class": name, "largest_class_error": wrong}
 
 
-def constant_fields(constant: Sequence[Any]) -> dict[str, Any]:
+def constant_fields(constant: ConstantPrediction | None) -> ConstantFields:
     """Return a constant prediction, a class or a number, and its loss, for `Choice`."""
-    fields = ("median", "median_loss")
-    if constant and isinstance(constant[0], str):
-        fields = ("constant", "constant_loss")
-    return dict(zip(fields, constant, strict=False))
+    if constant is None:
+        return {}
+    if isinstance(constant.prediction, str):
+        return {"constant": constant.prediction, "constant_loss": constant.loss}
+    return {"median": constant.prediction, "median_loss": constant.loss}
 
 
 def parameters(cube: xr.Dataset) -> pd.DataFrame:

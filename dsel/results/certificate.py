@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from math import floor, isclose, isfinite, isinf, isnan, log10, nan
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypedDict, TypeVar
 
 import xarray as xr
 
@@ -93,8 +93,6 @@ RANDOM_ROW: Final = "a random row of a new group"
 """Subject of a bound if rows come in groups, of which one row each is counted."""
 CHOICE: Final = "choice"
 """Attribute of a search's cube: the run's choice, with its certificates."""
-LOSS_FIELDS: Final = ("loss", "title", "largest", "is_cost", "sentence", "fraction")
-"""Fields of a certificate about its loss."""
 NO_QUERIES: Final = (
     "no rows are to be labeled: the search planned no queries, or has no model of all "
     "labels; search with n_queries=50 and a pool, and an `out` of its own."
@@ -188,18 +186,55 @@ def attribute(cube: xr.Dataset, name: str, read: Callable[[Any], T], default: T)
         ) from error
 
 
-def loss_fields(loss: "Loss | Certificate") -> dict[str, Any]:
+class LossFields(TypedDict, total=False):
+    """Fields of a `Certificate` about its loss."""
+
+    loss: str
+    title: str
+    largest: float
+    is_cost: bool
+    sentence: RowSentence | None
+    fraction: float
+
+
+class NumberFields(LossFields, total=False):
+    """Fields of a `Certificate` about its number alone, not about the run."""
+
+    label_term: float
+    disagreement_term: float
+    estimate: float
+    estimate_of_models: float | None
+    fold: int | None
+    trained_on: str
+    is_estimate: bool
+    divides_delta: bool
+    is_holdout: bool
+
+
+def loss_fields(loss: "Loss | Certificate") -> LossFields:
     """Return the fields of a certificate about its loss, with the words for it.
 
     The fields are read from a loss, or from another certificate.
     """
     if isinstance(loss, Certificate):
-        return {name: getattr(loss, name) for name in LOSS_FIELDS}
+        return LossFields(
+            loss=loss.loss,
+            title=loss.title,
+            largest=loss.largest,
+            is_cost=loss.is_cost,
+            sentence=loss.sentence,
+            fraction=loss.fraction,
+        )
     beyond = rate_beyond(loss)
-    # 1 - (1 - 0.3) is 0.30000000000000004.
-    fraction = nan if beyond is None else round(1.0 - beyond, 15)
-    texts = repr(loss), loss.title, loss.largest, loss.is_cost, loss.sentence
-    return dict(zip(LOSS_FIELDS, (*texts, fraction), strict=True))
+    return LossFields(
+        loss=repr(loss),
+        title=loss.title,
+        largest=loss.largest,
+        is_cost=loss.is_cost,
+        sentence=loss.sentence,
+        # 1 - (1 - 0.3) is 0.30000000000000004.
+        fraction=nan if beyond is None else round(1.0 - beyond, 15),
+    )
 
 
 @dataclass(frozen=True, repr=False, eq=False)

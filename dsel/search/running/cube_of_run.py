@@ -4,9 +4,9 @@ A `RunDescription` is made once. The cube has it as attributes, and bounds of ch
 models are read with the same assumptions and caveats.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final, Unpack
 
 import numpy as np
 import xarray as xr
@@ -17,7 +17,7 @@ from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.criteria.base import CandidateCounts, Criterion
 from dsel.errors import reword
 from dsel.families.estimator_kinds import name_learner
-from dsel.losses.calls import best_constant
+from dsel.losses.calls import ConstantPrediction, best_constant
 from dsel.losses.joint import Evidence
 from dsel.results import Certificate, Choice
 from dsel.results.candidate_tables import content_token
@@ -27,7 +27,7 @@ from dsel.results.caveats import (
     Effect,
     collect_caveats,
 )
-from dsel.results.certificate import CHOICE, Assumption
+from dsel.results.certificate import CHOICE, Assumption, NumberFields
 from dsel.results.cube import make_cube, read_counts, with_criteria
 from dsel.results.records import to_record
 from dsel.runtime.versions import installed_versions
@@ -55,8 +55,8 @@ class RunDescription:
     """Caveats of the plan and of the pool, the gravest first."""
     class_rows: Mapping[str, int]
     """Labeled rows of each class, by its text; empty for a regression."""
-    constant: Sequence[object]
-    """The best constant prediction and its loss; empty if the loss has none."""
+    constant: ConstantPrediction | None
+    """The best constant prediction and its loss; None if the loss has none."""
     copied_rows: int
     """Labeled rows that equal rows of other folds; 0 if these are few."""
 
@@ -68,7 +68,7 @@ class RunDescription:
         model_name: str,
         *,
         caveats: Iterable[Caveat] = (),
-        **fields: Any,
+        **fields: Unpack[NumberFields],
     ) -> Certificate:
         """Return the certificate of a number, with the fields common to the run.
 
@@ -136,8 +136,7 @@ def describe_run(
             notes_on_other_records(plan, pool_facts),
         ),
         class_rows=class_rows,
-        constant=best_constant(plan.context.losses.main, labeled.y, classes, labeled.X)
-        or (),
+        constant=best_constant(plan.context.losses.main, labeled.y, classes, labeled.X),
         copied_rows=duplicates.n_reported,
     )
 
@@ -195,7 +194,7 @@ def attributes_of_run(
         "seed": str(plan.seed),
         "classes": list(description.class_rows),
         "class_rows": list(description.class_rows.values()) or None,
-        names.CONSTANT: description.constant or None,
+        names.CONSTANT: description.constant,
         names.COPIED_ROWS: description.copied_rows or None,
         "estimators": list(
             dict.fromkeys(g.family.name for g in plan.context.candidate_groups)

@@ -6,7 +6,7 @@ Nothing is fitted, and delta may be another one than that of the search.
 import json
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import xarray as xr
@@ -15,6 +15,7 @@ from dsel import names
 from dsel.checks import check_choice, check_delta, check_probability, check_string
 from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
 from dsel.criteria.base import CandidateCounts, Criterion, Terms
+from dsel.losses.calls import ConstantPrediction
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import DEFAULT
 from dsel.option_values import ALL_ROWS, ONE_FOLD
@@ -29,6 +30,7 @@ from dsel.results.candidate_tables import (
 from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.certificate import (
     CHOICE,
+    LossFields,
     assumptions_of,
     attribute,
     loss_fields,
@@ -303,13 +305,15 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         n_candidates=len(all_params(cube)),
         caveats=caveats_of(cube),
         **largest_class(description.class_rows),
-        **constant_fields(description.constant if is_declared else ()),
+        **constant_fields(description.constant if is_declared else None),
     )
 
 
 def read_description(cube: xr.Dataset) -> RunDescription:
     """Return the description of the run of a cube, in addition to its counts."""
     rows_of_classes = class_rows(cube)
+    # Empty if the loss has none, or if an older version made the cube.
+    constant = json.loads(cube.attrs.get(names.CONSTANT, "[]"))
     return RunDescription(
         data=DataSizes(
             n_labeled=int(cube.get(names.N_LABELED, 0)),
@@ -321,8 +325,7 @@ def read_description(cube: xr.Dataset) -> RunDescription:
         assumptions=assumptions_of(cube),
         caveats=run_caveats(cube),
         class_rows=rows_of_classes,
-        # Empty if the loss has none, or if an older version made the cube.
-        constant=json.loads(cube.attrs.get(names.CONSTANT, "[]")),
+        constant=ConstantPrediction(*constant) if constant else None,
         copied_rows=int(cube.attrs.get(names.COPIED_ROWS, 0)),
     )
 
@@ -343,17 +346,15 @@ def _certify_candidate(
     reasons = filter(None, [reason_against_guarantee(cube, reported.criterion, delta)])
     bound = float(reported.terms.value[candidate])
     declared = declared_loss(cube) if ranking.criterion.uses_declared_loss else None
+    estimate, fields = bound, LossFields()
     if ranking.criterion.is_regression:
-        fields: dict[str, Any] = {
-            "loss": ranking.criterion.name,
-            "title": "Mean squared error",
-            "largest": inf,
-            "estimate": bound,
-        }
+        fields = LossFields(
+            loss=ranking.criterion.name, title="Mean squared error", largest=inf
+        )
     elif declared is None:
-        fields = {"estimate": cv_error(ranking.counts, candidate)}
+        estimate = cv_error(ranking.counts, candidate)
     else:
-        fields = {"estimate": bound, **loss_fields(declared)}
+        fields = loss_fields(declared)
     return description.make_certificate(
         bound,
         delta,
@@ -362,6 +363,7 @@ def _certify_candidate(
         caveats=make_caveats(Effect.VOIDS, reasons),
         label_term=float(reported.terms.label_term[candidate]),
         disagreement_term=float(reported.terms.disagreement_term[candidate]),
+        estimate=estimate,
         fold=fold,
         is_estimate=not reported.criterion.is_guarantee,
         divides_delta=reported.criterion.is_guarantee,
