@@ -26,7 +26,7 @@ from dsel.plots.style import (
 from dsel.results.candidate_tables import all_params
 from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice
-from dsel.results.cube import fold_error_rates, read_counts
+from dsel.results.cube import fold_error_rates, read_counts, restore_dims
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent
 from dsel.search.design.certificate_methods import is_nested
@@ -158,7 +158,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     >>> ax.get_xlabel()
     'error on the fold, %'
     """
-    losses, _, in_percent = fold_losses(results)
+    losses, _, in_percent = fold_losses(results := restore_dims(results))
     choice, params = select(results), all_params(results)
     chosen = choice.candidate
     is_whole, n_most = whole_candidates(results), MOST_CANDIDATES_DRAWN

@@ -32,7 +32,12 @@ from dsel.plots.style import (
     value_labels,
 )
 from dsel.results.certificate import short_names, short_params_text
-from dsel.results.cube import candidate_dims, check_cube, parameter_name
+from dsel.results.cube import (
+    candidate_dims,
+    check_cube,
+    parameter_name,
+    restore_dims,
+)
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.running.select import Evaluation, declared_loss, evaluate, select
@@ -99,6 +104,7 @@ def plot_surface(
     ('weights', 'n_neighbors')
     """
     evaluation = check_grid(results, criterion)
+    results = restore_dims(results)  # dimensions were renamed, or are in another order
     ranking, dims = evaluation.criterion, candidate_dims(results)
     shown = _shown_numbers(results, evaluation)
     columns, rows = _choose_dims(results, x, y)

@@ -350,6 +350,24 @@ def test_cut_cube__shows_the_chosen_candidate_at_its_place(certificate):
     assert dsel.select(others, "cv_error").params["C"] not in chosen["C"]
 
 
+@pytest.mark.parametrize("names", [{"C": "penalty"}, {"C": "x", "gamma": "a"}])
+def test_renamed_cube__shows_the_chosen_candidate_by_its_values(names):
+    cube = searched("nested").results
+    whole = dsel.select(cube)
+    renamed = cube.rename(names)
+    for changed in (renamed, renamed.isel({names["C"]: slice(None, None, -1)})):
+        row = changed.dsel.table().loc[dsel.select(changed).candidate]
+        assert {n: row[names.get(n, n)] for n in whole.params} == whole.params
+        ax = changed.dsel.plot()
+        [mark] = [p for p in ax.patches if p.get_label().startswith("chosen")]
+        column, line = (round(place + 0.5) for place in mark.get_xy())
+        shown = [ax.get_xticklabels()[column], ax.get_yticklabels()[line]]
+        axes = ax.get_xlabel(), ax.get_ylabel()
+        texts = dict(zip(axes, (text.get_text() for text in shown), strict=True))
+        for name, value in whole.params.items():
+            assert float(texts[names.get(name, name)]) == pytest.approx(value, rel=1e-2)
+
+
 def test_cut_cube__has_the_error_of_the_folds_that_are_left():
     cube = searched("cv_bound").results.isel(fold=[0, 1])
     rates = (cube.fold_errors / cube.fold_rows).mean("fold").values.ravel()

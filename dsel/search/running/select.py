@@ -4,6 +4,7 @@ Nothing is fitted, and delta may be another one than that of the search.
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import Final
@@ -42,7 +43,7 @@ from dsel.search.engine.counts import DataSizes
 from dsel.search.engine.pruning import margin_above
 from dsel.search.running.cube_caveats import caveats_of, run_caveats
 from dsel.search.running.cube_of_run import TOKEN, RunDescription, criterion_settings
-from dsel.typing import ResultsLike
+from dsel.typing import Options, ResultsLike
 
 CHANGED: Final = "the cube was cut, sorted or changed after the run"
 
@@ -244,24 +245,37 @@ def _find_chosen(cube: xr.Dataset, choice: Choice) -> Choice:
     out. Raises ValueError if it is the deployed one.
     """
     changed = Caveat(Effect.VOIDS, CHANGED)
-    places = {repr(params): place for place, params in enumerate(all_params(cube))}
-    if cube[names.STATUS].size == choice.n_candidates:
-        # No candidate was cut off: parameters were renamed, or are those that a
-        # procedure chose.
-        chosen = choice.bounded_models.values()
-        places = {repr(model.params): model.candidate for model in chosen} | places
-    models = {
-        name: replace(model.with_caveats(changed), candidate=places[repr(model.params)])
-        for name, model in choice.bounded_models.items()
-        if repr(model.params) in places
-    }
+    candidates, models = all_params(cube), {}
+    for name, model in choice.bounded_models.items():
+        # A procedure is the only candidate, whose parameters no grid has.
+        place = model.candidate if choice.procedure else None
+        if not choice.procedure:
+            place = _find_params(candidates, model.params)
+        if place is not None:
+            models[name] = replace(model.with_caveats(changed), candidate=place)
     if choice.deploy not in models:
         raise ValueError(
-            f"`results` lack the chosen candidate {params_text(choice.params)}: "
-            f"{CHANGED}; dsel.select(results, 'cv_error') chooses among the others, or "
-            "take the results that the run returned."
+            f"`results` lack the chosen candidate {params_text(choice.params)}, or "
+            f"several may be it: {CHANGED}; dsel.select(results, 'cv_error') chooses "
+            f"among the others, or take the results that the run returned."
         )
     return replace(choice, bounded_models=models)
+
+
+def _find_params(candidates: Sequence[Options], params: Options) -> int | None:
+    """Return the place of the candidate with these parameters; None without one.
+
+    Parameters may have other names where a dimension was renamed. Then the values
+    decide, if a single candidate has them.
+    """
+    values = sorted(map(repr, params.values()))
+    matches = [
+        place
+        for place, other in enumerate(candidates)
+        if sorted(map(repr, other.values())) == values
+        and all(repr(other[key]) == repr(params[key]) for key in {*other} & {*params})
+    ]
+    return matches[0] if len(matches) == 1 else None
 
 
 def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choice:
