@@ -191,8 +191,8 @@ class ResultsPlots:
         if not has_options and procedure_without_grid(self._results):
             figures = self._figures()
             best = next(name for name in WITHOUT_GRID if name in figures)
-            drawn: Axes = getattr(self, best)(ax=ax)
-            return drawn
+            axes: Axes = getattr(self, best)(ax=ax)
+            return axes
         is_list = candidate_dims(self._results) == (CANDIDATE,)
         if is_list and not has_options and "folds" in self._figures():
             return self.folds(ax=ax)  # its numbers have no order, and names are needed

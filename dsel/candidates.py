@@ -107,8 +107,8 @@ def read_grid(grid: Grid, seed: int) -> Any:
                 f"write it "
                 f"as {{'C': [0.1, 1]}}."
             )
-        some = islice(values, MOST_CANDIDATES) if is_list(values) else ()
-        if any(hasattr(value, "rvs") for value in (values, *some)):
+        first_values = islice(values, MOST_CANDIDATES) if is_list(values) else ()
+        if any(hasattr(value, "rvs") for value in (values, *first_values)):
             raise TypeError(
                 f"`param_grid` must list the values of {name!r}, got a distribution; "
                 f"draw candidates from it by sklearn.model_selection."

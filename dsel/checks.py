@@ -141,10 +141,10 @@ def as_array(values: Any, name: str, dtype: DTypeLike | None = None) -> NDArray[
             raise ValueError(f"it has {array.ndim} axes")
         return array
     except Exception as error:  # objects of any library may raise anything
-        why = " ".join(str(error).split())[:MOST_CHARACTERS] or type(error).__name__
+        reason = " ".join(str(error).split())[:MOST_CHARACTERS] or type(error).__name__
         raise TypeError(
             f"`{name}` must be an array or a list, got {type(values).__name__} that "
-            f"numpy makes no array of: {why}"
+            f"numpy makes no array of: {reason}"
         ) from error
 
 
@@ -519,14 +519,14 @@ def explain_unknown(
             try:
                 return function(*args, **params)
             except TypeError:
-                why = ""
+                reason = ""
                 try:
                     signature.bind(*args, **params)
                 except TypeError as error:  # nothing has run
-                    why = _explain_call(function, signature, args, params, reasons)
-                    why = why or f"{error}."
-                if why:
-                    raise TypeError(why) from None
+                    reason = _explain_call(function, signature, args, params, reasons)
+                    reason = reason or f"{error}."
+                if reason:
+                    raise TypeError(reason) from None
                 raise
 
         call.__is_explained__ = True  # type: ignore[attr-defined]
@@ -598,17 +598,17 @@ def _explain_call(
                 continue
             end = suggest_argument(name, names)
             # A user who misspelled a name needs the correction, not the list.
-            why = end.removeprefix("; ")
+            reason = end.removeprefix("; ")
             if end == ".":
-                why = f"it has {', '.join(sorted(names))}."
+                reason = f"it has {', '.join(sorted(names))}."
             if reasons is not None and name in reasons:
-                why = f"{reasons[name]}."
-            return f"{owner} has no {what.format(name)}: {why}"
+                reason = f"{reasons[name]}."
+            return f"{owner} has no {what.format(name)}: {reason}"
     ordered = [p for p in known if p.kind is kinds.POSITIONAL_OR_KEYWORD]
     shown = ", ".join(p.name for p in ordered)
     if len(args) > len(ordered):
-        others = [p.name for p in known if p.kind is p.KEYWORD_ONLY]
-        named = ", ".join(f"{name}=" for name in others if name not in params)
+        keyword_names = [p.name for p in known if p.kind is p.KEYWORD_ONLY]
+        named = ", ".join(f"{name}=" for name in keyword_names if name not in params)
         if not known:
             return f"{owner} takes no arguments, got {len(args)}."
         return (
@@ -746,10 +746,10 @@ def check_url(url: str, name: str) -> None:
             f"which is none: {error}."
         ) from error
     for part in url.split("::"):  # chains such as simplecache::s3://
-        protocol, _, rest = part.rpartition("://")
+        protocol, _, location = part.rpartition("://")
         if protocol in LOCAL:
             continue
-        host = re.split("[/?]", rest, maxsplit=1)[0]
+        host = re.split("[/?]", location, maxsplit=1)[0]
         _, colon, port = host.partition(":")
         user_is_key = protocol in ("http", "https") and "@" in host
         # A password with a slash looks like a port that is no number.
@@ -758,7 +758,7 @@ def check_url(url: str, name: str) -> None:
                 f"`{name}` must not hold a password, since URLs are kept and logged; "
                 "pass it in `storage_options` or by the environment."
             )
-        if "?" in rest:  # names of chunks would be appended to the query
+        if "?" in location:  # names of chunks would be appended to the query
             raise ValueError(
                 f"`{name}` must not hold a query (the ? and what follows it), "
                 "since URLs are kept and logged; pass it in `storage_options`, for "
@@ -806,10 +806,10 @@ def check_path(place: Any, name: str) -> str:
             f"takes; choose a shorter path."
         )
     if re.match(r"[a-z][a-z0-9+.-]+:/(?!/)", path):
-        protocol, _, rest = path.partition(":/")
+        protocol, _, location = path.partition(":/")
         raise ValueError(
             f"`{name}` {path!r} looks like a URL that lost a slash, as it does in a "
-            f"Path; write '{protocol}://{rest}', or './{path}' for a folder here."
+            f"Path; write '{protocol}://{location}', or './{path}' for a folder here."
         )
     return path
 

@@ -37,10 +37,10 @@ class Population:
 
     def draw(self, n_rows: int, rng: np.random.Generator) -> tuple[Floats, ClassCodes]:
         """Return independent rows and their classes."""
-        drawn = rng.choice(
+        cell_and_class = rng.choice(
             self.probabilities.size, n_rows, p=self.probabilities.ravel()
         )
-        cell, y = np.divmod(drawn, self.probabilities.shape[1])
+        cell, y = np.divmod(cell_and_class, self.probabilities.shape[1])
         return self._rows(self.cells[cell], rng.random(n_rows)), y
 
     def draw_labeled_rows(

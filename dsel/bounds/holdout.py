@@ -124,10 +124,10 @@ def likely_tables(table: NDArray[np.number], n_rows: int) -> Integers:
     present = np.flatnonzero(cells)
     # Unscrambled points begin at 0, whose quantile is no count.
     points = qmc.Sobol(len(present), scramble=False).random(N_TABLES) + 0.5 / N_TABLES
-    drawn = np.zeros((N_TABLES, cells.size), np.int64)
+    tables = np.zeros((N_TABLES, cells.size), np.int64)
     left = np.full(N_TABLES, n_rows)
     rows_left = cells.sum()
     for cell, quantiles in zip(present, points.T, strict=True):
-        drawn[:, cell] = stats.binom.ppf(quantiles, left, cells[cell] / rows_left)
-        left, rows_left = left - drawn[:, cell], rows_left - cells[cell]
-    return drawn.reshape(N_TABLES, *np.shape(table))
+        tables[:, cell] = stats.binom.ppf(quantiles, left, cells[cell] / rows_left)
+        left, rows_left = left - tables[:, cell], rows_left - cells[cell]
+    return tables.reshape(N_TABLES, *np.shape(table))

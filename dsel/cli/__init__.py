@@ -3,9 +3,9 @@
 A command parses, calls one public function, and prints or saves what it returns. It
 ends with a status of `exit_status.ExitStatus`.
 
-To add a command: its options as a click command named `command` in a file of
-`commands`, which imports nothing heavy; its function `run` in a file of the same name
-here, which is imported when the command runs; and its line in `group.COMMANDS`.
+To add a command, write its options as a click command named `command` in a file of
+`commands`, which imports nothing heavy, and its function `run` in a file of the same
+name here, which is imported when the command runs; and add a line to `group.COMMANDS`.
 """
 
 from dsel.cli.group import main

@@ -190,9 +190,9 @@ def check_columns_of_both(
             continue
         columns = columns_in(location, text, schema)
         if columns is not None:
-            whose = f" that {name}, {place!r}, was trained on"
+            model_text = f" that {name}, {place!r}, was trained on"
             try:
-                check_columns(columns, schema.names, repr(location), whose)
+                check_columns(columns, schema.names, repr(location), model_text)
             except MissingColumnsError as error:
                 errors[place] = error
     if errors:
@@ -331,7 +331,7 @@ def read_seen_rows(
     location: str, deployed: list[Deployed], text: dict[str, Any]
 ) -> Any:
     """Return rows on which a model was trained, with the columns that models use."""
-    is_known = all(each.input_format.table_schema is not None for each in deployed)
+    is_known = all(model.input_format.table_schema is not None for model in deployed)
     if format_names_columns(location) and (is_known or is_text(location)):
         schema = joint_schema(deployed, location)
         return read_table(location, like=schema, **text).X
@@ -341,7 +341,7 @@ def read_seen_rows(
     frame = table.X
     if not isinstance(frame, pd.DataFrame):
         frame = pd.DataFrame(frame, columns=list(table.columns))
-    used = {n for each in deployed for n in each.input_format.columns or ()}
+    used = {n for model in deployed for n in model.input_format.columns or ()}
     return frame[[name for name in frame.columns if name in used or not used]]
 
 

@@ -23,16 +23,22 @@ def run(
     """Select an SVM for scikit-learn's digits, and bound its error."""
     X, y = load_digits(return_X_y=True)
     order = np.random.default_rng(seed).permutation(len(y))
-    labeled, others = order[:N_LABELED], order[N_LABELED:]
+    labeled, unlabeled = order[:N_LABELED], order[N_LABELED:]
 
     def observe_error(outcome: Any) -> tuple[str, str]:
-        wrong = float(np.mean(outcome.model.predict(X[others]) != y[others]))
+        wrong = float(np.mean(outcome.model.predict(X[unlabeled]) != y[unlabeled]))
         return "", (
             f"Observed error on the pool: {100 * wrong:.1f}%, by its true labels, "
             f"which were used for nothing else"
         )
 
     plan = plan_search(
-        SVC(), GRID, X[labeled], y[labeled], X[others], delta=delta, random_state=seed
+        SVC(),
+        GRID,
+        X[labeled],
+        y[labeled],
+        X[unlabeled],
+        delta=delta,
+        random_state=seed,
     )
     run_plan(plan, after=observe_error, cluster=cluster, output=output, out=out)

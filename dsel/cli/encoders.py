@@ -32,7 +32,8 @@ COLUMNS: Final = "columns"
 MOST_VALUES: Final = 100
 """Most different values of a column that is one-hot encoded."""
 MOST_WORDS: Final = 0.05
-"""Largest share of words in a column of numbers that are slips, or words for a gap."""
+"""Largest share of values in a column of numbers that may be words: slips, or words for
+a gap."""
 MOST_NAMES: Final = 8
 """Most names of columns in a line."""
 MICROSECONDS_A_DAY: Final = 24 * 60 * 60 * 10**6
@@ -48,10 +49,10 @@ def encoders(
 ) -> tuple[Steps, list[tuple[str, str]]]:
     """Return the steps that turn a table into numbers, and descriptions of them.
 
-    Raises TypeError if no step can encode a column. It names all such columns, with
-    the reasons `why_texts` why they were read as texts, if there are some, and the
-    options that decide what they are. Without `has_groups` one may be the groups. Ids
-    must be among `pool_columns`, where they are known.
+    Raises TypeError if no step can encode a column. The error names all such columns,
+    with the reasons `why_texts` why they were read as texts, if there are any, and the
+    options that decide how to read them. Without `has_groups` one of the columns may
+    have the groups. Ids must be among `pool_columns`, where they are known.
     """
     if sparse.issparse(X):
         steps, row = ("scale", MaxAbsScaler()), ("numbers", "scaled by the largest")
@@ -125,8 +126,8 @@ def _undecided_error(
         and (reason.as_numbers or reason.date_orders)
     }
     # The reason for a column of amounts already names a way out.
-    others = [c for c in undecided if c.name not in named or named[c.name].date_orders]
-    names = ",".join(column.name for column in others)
+    unnamed = [c for c in undecided if c.name not in named or named[c.name].date_orders]
+    names = ",".join(column.name for column in unnamed)
     # A text column with unique values may identify rows in the predictions.
     texts = [c.name for c in undecided if c.kind == TEXT]
     singles = [
@@ -178,12 +179,12 @@ def _undecided_error(
         names_of_ids = shlex.quote(",".join(ids))
         advice = f" (or --id {names_of_ids} to copy {pronoun} to predictions)"
     pronoun_of_all = "it" if len(undecided) == 1 else "them"
-    if len(others) < len(undecided):
+    if len(unnamed) < len(undecided):
         pronoun_of_all = names.replace(",", ", ")
     leave_out = (
         f"{'Else leave' if belong else 'Leave'} {pronoun_of_all} out by --drop "
         f"{shlex.quote(names)}{advice}, or name"
-        if others
+        if unnamed
         else "Or name"
     )
     free = [t for t in texts if t not in why_texts and _is_prose(X[t])]

@@ -192,18 +192,18 @@ def _offer_arguments(error: click.NoSuchOption, words: Sequence[str]) -> str:
     context = error.ctx
     parameters = [] if context is None else context.command.params
     arguments = [p for p in parameters if isinstance(p, click.Argument)]
-    rest, values = split_options(words), dict[str, str]()
+    positional, values = split_options(words), dict[str, str]()
     for argument in arguments:
         option = f"--{str(argument.name).removeprefix('n_')}"
-        if option in rest[:-1] and not any(option in p.opts for p in parameters):
-            place = rest.index(option)
-            values[argument.human_readable_name] = rest[place + 1]
-            del rest[place : place + 2]
+        if option in positional[:-1] and not any(option in p.opts for p in parameters):
+            place = positional.index(option)
+            values[argument.human_readable_name] = positional[place + 1]
+            del positional[place : place + 2]
     if context is None or not values:
         return ""
     is_first = arguments[0].human_readable_name in values
-    place = len(context.command_path.split()) - 1 if is_first else len(rest)
-    command = (*rest[:place], *values.values(), *rest[place:])
+    place = len(context.command_path.split()) - 1 if is_first else len(positional)
+    command = (*positional[:place], *values.values(), *positional[place:])
     error.ways = (OtherCommands((command,)),)  # type: ignore[attr-defined]
     verb = "is" if len(values) == 1 else "are"
     return f" {' and '.join(values)} {verb} written without an option."

@@ -77,7 +77,7 @@ NAMED: Final = {"true": True, "false": False, "none": None}
 
 
 def default_model(grid: Sequence[str], *, is_regression: bool) -> str:
-    """Return what ``--model`` stands for where it is left out: one name, or several.
+    """Return the default of ``--model``: one name, or several.
 
     Values of parameters are those of one model.
     """
@@ -110,9 +110,9 @@ def build(
     """Return estimator and grid for rows `X`, and descriptions of the encoders.
 
     Several names, separated by commas, are one search over the grids of all.
-    `why_texts` has the reader's reasons for columns of texts, `has_groups` says whether
-    a column has groups, and ids must be among `pool_columns`. The model must not use
-    the column `unused`. If `weighs_classes`, the grid of a named classifier has
+    `why_texts` has the reasons of the reader for columns of texts, `has_groups` tells
+    whether a column has groups, and ids must be among `pool_columns`. The model must
+    not use the column `unused`. If `weighs_classes`, the grid of a named classifier has
     `class_weight`, too.
     """
     values = parse_grid(grid)
@@ -191,7 +191,7 @@ def import_name(name: str) -> Any:
 
     The object is an estimator, or a function or class that returns one. Processes that
     are started here can import modules of this folder. Workers of a running cluster get
-    the module by value, but not other modules of this folder that it imports.
+    the module by value, but not other modules of this folder that the module imports.
     """
     module_name, _, object_name = name.partition(":")
     try:
@@ -284,8 +284,8 @@ def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
             raise click.BadParameter(
                 f"--grid names {name!r} twice; write {name}=A,B with all its values."
             )
-        start, dots, rest = listed.partition("..")
-        stop, colon, factor = rest.partition(":")
+        start, dots, stop_and_factor = listed.partition("..")
+        stop, colon, factor = stop_and_factor.partition(":")
         if dots:
             grid[name] = _range(text, start, stop, factor if colon else "2")
         else:

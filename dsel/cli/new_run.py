@@ -38,9 +38,10 @@ def combine_missing_columns(
     n_columns = sum(len(error.missing) for error in errors.values())
     what = "it" if n_columns == 1 else "them"
     texts = " ".join(map(str, errors.values()))
-    whose = "The model needs" if len(errors) == 1 else "The models need"
+    models_need = "The model needs" if len(errors) == 1 else "The models need"
     return UndecidedError(
-        f"{texts} {whose} {what}: add {what} to the table, or select again without "
+        f"{texts} {models_need} {what}: add {what} to the table, or select again "
+        f"without "
         f"{what}. That makes another model with another bound, which holds if this "
         f"table alone, and no result that you have seen, is the reason.",
         *(w for error in errors.values() for w in error.ways if isinstance(w, NewFile)),

@@ -24,7 +24,7 @@ from dsel.data.open import open_pool
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
-from dsel.data.unknown_values import select_unexpected
+from dsel.data.unknown_values import select_unexpected_values
 from dsel.data.write import pool_notes, write_pool
 from dsel.option_values import names_in
 from dsel.results.place import HEAD
@@ -59,7 +59,7 @@ def build(
     print_notes(pool_notes(path))
     if schema is not None:
         pool, _, caveats, unknown = open_pool_like(path, opened.like)
-        new_values = select_unexpected(unknown, pool.n_rows)
+        new_values = select_unexpected_values(unknown, pool.n_rows)
         print_notes([*caveats, *(new.line for new in new_values)])
     if not quiet:
         info(path)

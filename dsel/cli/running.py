@@ -118,7 +118,7 @@ def print_json(kind: str, **content: Any) -> None:
     Numbers that are not finite become null, since JSON cannot write them.
     """
     head = {"kind": f"dsel {kind}", "version": VERSION, "dsel": version("dsel")}
-    record = {**head, **{name: _json_value(each) for name, each in content.items()}}
+    record = {**head, **{name: _json_value(item) for name, item in content.items()}}
     click.echo(json.dumps(record, ensure_ascii=False))
 
 
@@ -138,8 +138,8 @@ def _json_value(value: object) -> Any:
 def print_rows(shown_rows: Iterable[ShownRow], choice: Choice | None = None) -> None:
     """Print rows of texts in the shell's words, the first line without a name in bold.
 
-    Rows of a `choice` may have its call that plans labels. A terminal gets headings,
-    a file or a pipe one line for each row. Without a terminal, or where NO_COLOR is
+    Rows of a `choice` may have its call that plans labels. A terminal gets headings; a
+    file or a pipe gets one line for each row. Without a terminal, or where NO_COLOR is
     set, all lines are plain.
     """
     words = shell_names(click.get_current_context().command)
@@ -262,10 +262,10 @@ def columns_in(
 
 @contextmanager
 def offer_changed_table(location: str, text: Mapping[str, Any]) -> Iterator[None]:
-    """Add to an error about a table the way that writes it as it is wanted.
+    """Add to an error about a table a way that writes the table in the expected form.
 
-    Its columns get the names of the labeled table. Words among numbers become empty
-    cells, where the command has no --gap.
+    The columns get the names of the labeled table. Words among numbers become empty
+    cells if the command has no option --gap.
     """
     try:
         yield
@@ -322,8 +322,8 @@ def leave_out_lacking_ids(
 ) -> "tuple[TableSchema, list[str]]":
     """Return a schema with the ids that a pool has, and a note on the other ones.
 
-    Ids of labeled rows alone show that these are different records, and nothing about
-    the rows of the pool.
+    If only the labeled rows have the ids, these show that labeled rows are different
+    records, but nothing about the rows of the pool.
     """
     columns = columns_in(location, text, schema) or ()
     if "://" not in location and is_text(location):
@@ -385,11 +385,11 @@ def run_plan(
     """Run a plan on the workers of the options, with progress in a terminal.
 
     Prints the plan in short and further rows before the run. Afterwards it prints the
-    choice with the row that `after` returns, which may be what is next. With
-    ``--verbose`` also the whole plan, the origin of the numbers, and all assumptions.
-    Schema and names of the tables are stored with the results. `likely_keys` has the
-    features that may be identifiers, ``--id``, or keys of ``--groups``: those by which
-    the pool differs are named as such in a command.
+    choice with the row that `after` returns, which may be the next step. With
+    ``--verbose`` it also prints the whole plan, the origin of the numbers, and all
+    assumptions. Schema and names of the tables are stored with the results.
+    `likely_keys` has the features that may be identifiers, for ``--id``, or keys of
+    ``--groups``. A suggested command names those by which the pool differs.
     """
     if out is not None:
         try:
@@ -515,7 +515,7 @@ def _next_steps(
 
 
 def _find_shifted_columns(outcome: "Outcome") -> tuple[str, ...] | None:
-    """Return the columns by which the pool is of another population; None if not."""
+    """Return the columns that show another population in the pool; None if none do."""
     assumptions = outcome.choice.certificate.assumptions
     shifts = (assumption.shifted_by for assumption in assumptions)
     return next((columns for columns in shifts if columns is not None), None)
@@ -529,7 +529,7 @@ def print_outcome(
     *,
     steps: Sequence[str],
 ) -> None:
-    """Print the choice of a run, its reports, and what is next.
+    """Print the choice of a run, its reports, and the next steps.
 
     `after` is a further line unless it is one of the next `steps`.
     """

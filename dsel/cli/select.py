@@ -55,7 +55,7 @@ from dsel.data.unknown_values import (
     check_spellings,
     find_unknown_values,
     known_values,
-    select_unexpected,
+    select_unexpected_values,
 )
 from dsel.errors import (
     AllFitsFailedError,
@@ -102,7 +102,7 @@ from dsel.typing import AnyArray
 
 REPORT: Final = "report"
 MOST_TARGETS: Final = 3
-"""Most columns without a counterpart in the pool of which each may be the target."""
+"""Most columns without a counterpart in the pool that are offered as the target."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def check(options: SelectOptions) -> None:
 def find_likely_keys(table: Table, groups: str | None) -> dict[str, str]:
     """Return the features that probably identify rows, with the option for each.
 
-    That is ``--groups`` where several rows share a value, unless groups are known.
+    The option is ``--groups`` if several rows share a value, unless groups are known.
     """
     if table.schema is None or len(table.schema.names) < 2:
         return {}
@@ -229,7 +229,7 @@ def _command_of_report(options: SelectOptions, *, is_regression: bool) -> str:
 
 
 def _whole_command(options: SelectOptions) -> tuple[str, ...]:
-    """Return the words of this command, with the tables as every folder finds them."""
+    """Return the words of this command, with absolute paths of the tables."""
     tables = [table for table in (options.labeled, options.pool) if table is not None]
     whole = {table: os.path.abspath(table) for table in tables if "://" not in table}
     words = split_options(click.get_current_context().obj)
@@ -359,7 +359,8 @@ def _swap_tables(options: SelectOptions) -> OtherCommands:
 def find_targets(columns: Sequence[str], options: SelectOptions) -> list[str]:
     """Return the columns of a labeled table that are probably its target.
 
-    The pool lacks it, as it may lack identifiers; else it is called like a label.
+    The pool lacks the target, as it may lack identifiers; otherwise the target has a
+    usual name of labels.
     """
     in_pool = columns_of_pool(options)
     if in_pool is None:
@@ -477,17 +478,19 @@ def _notes_on_empty_columns(X: Any) -> list[str]:
 def check_named_model(
     model: str, y: Iterable[object], options: SelectOptions, *, is_regression: bool
 ) -> None:
-    """Raise where a model is named that predicts what the target was not taken for."""
-    here, others = (REGRESSORS, MODELS) if is_regression else (MODELS, REGRESSORS)
-    if model in here or model not in others:
+    """Raise if the named model is not for the kind of target, classes or numbers."""
+    models_of_kind, models_of_other_kind = (
+        (REGRESSORS, MODELS) if is_regression else (MODELS, REGRESSORS)
+    )
+    if model in models_of_kind or model not in models_of_other_kind:
         return
     kinds = ("classes", "numbers") if is_regression else ("numbers", "classes")
-    why = "because it has fractions"
+    reason = "because it has fractions"
     if options.task is not None:
-        why = f"by --task {options.task}"
+        reason = f"by --task {options.task}"
     elif not is_regression:
         is_text = any(isinstance(label, str) for label in y)
-        why = (
+        reason = (
             "because it holds texts"
             if is_text
             else f"because it has at most {MOST_WHOLE} different whole numbers"
@@ -495,8 +498,8 @@ def check_named_model(
     other = CLASSIFICATION if is_regression else REGRESSION
     raise ValueError(
         f"--model {model!r} predicts {kinds[0]}, but {options.target or 'y'!r} was "
-        f"taken for {kinds[1]}, {why}; write --task {other}, or name one of "
-        f"{', '.join(here)}."
+        f"taken for {kinds[1]}, {reason}; write --task {other}, or name one of "
+        f"{', '.join(models_of_kind)}."
     )
 
 
@@ -521,9 +524,9 @@ def open_pools(
 ) -> tuple[Pool | None, Pool | None, list[tuple[str, str]], tuple[str, ...]]:
     """Return the pool for models, that for people who label, notes, and caveats.
 
-    The one for people also has the columns that no model uses; it is None where the
-    models' is as good. Without --pool the `unlabeled` rows of the table are the pool,
-    if there are some.
+    The pool for people also has the columns that no model uses; it is None if the pool
+    for models has all columns. Without --pool the `unlabeled` rows of the table are the
+    pool, if there are some.
     """
     location, schema, ids = options.pool, table.schema, table.ids
     text, n_queries = options.text.arguments, options.queries
@@ -561,7 +564,10 @@ def open_pools(
     check_spellings(unknown, pool.n_rows, partial(_respell_pool, location, text))
     known = {*schema.used_names, *schema.dropped}
     unused = describe_unused_columns(names, known)
-    new_values = [each.line for each in select_unexpected(unknown, pool.n_rows)]
+    new_values = [
+        unknown_of_column.line
+        for unknown_of_column in select_unexpected_values(unknown, pool.n_rows)
+    ]
     caveats = (*notes_on_ids, *caveats, *new_values)
     is_labeled = ~pd.isna(table.y)
     labeled_ids = None if ids is None else ids[is_labeled]
@@ -588,8 +594,8 @@ def _naming_groups(table: Table, options: SelectOptions) -> Iterator[None]:
         if owner is None:
             raise
         ways = [("--groups", owner)]
-        if others := [name for name in error.missing if name != owner]:
-            ways.append(("--drop", join_names(others)))
+        if other_columns := [name for name in error.missing if name != owner]:
+            ways.append(("--drop", join_names(other_columns)))
         raise UndecidedError(
             f"{error} If rows of one {owner} belong together, write --groups "
             f"{shlex.quote(owner)}: without it the bound would be too small.",
@@ -650,7 +656,7 @@ def take_labeled_rows(
     """
     X = table.X
     y = np.asarray(table.y)
-    others = None
+    unlabeled_rows = None
     notes = list[str]()
     target = options.target
     has_pool = options.pool is not None
@@ -668,13 +674,13 @@ def take_labeled_rows(
             f"{n_missing:,} of {len(y):,} rows have no label in {target or 'y'!r}: "
             f"they {use}"
         )
-        others = None if has_pool else take_rows(X, np.flatnonzero(missing))
+        unlabeled_rows = None if has_pool else take_rows(X, np.flatnonzero(missing))
         known = np.flatnonzero(~missing)
         X, y = take_rows(X, known), narrow_objects(y[known])
     if table.schema is not None and all(isinstance(label, str) for label in y):
         # The reader knows which labels were missing: texts such as "None" are classes.
-        return X, pd.Series(y, dtype="category"), others, notes
-    return X, y, others, notes
+        return X, pd.Series(y, dtype="category"), unlabeled_rows, notes
+    return X, y, unlabeled_rows, notes
 
 
 @contextmanager

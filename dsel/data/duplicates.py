@@ -48,14 +48,17 @@ def duplicate_finder(pool: Pool, labeled: LabeledRows) -> FindDuplicates:
     if not pool.stored_schema.is_sparse and pool.n_columns >= 2 * _FIRST_COLUMNS:
         # A few columns are compared first: most rows differ there from all known ones.
         columns.insert(0, slice(None, None, pool.n_columns // _FIRST_COLUMNS))
-    stages = [(some, np.unique(row_hashes(known[:, some]))) for some in columns]
+    stages = [
+        (compared_columns, np.unique(row_hashes(known[:, compared_columns])))
+        for compared_columns in columns
+    ]
 
     def find(X: Features) -> Bools:
         """Return which rows equal a labeled one; hashes of a few columns come first."""
         likely = encode_rows(X)
         rows = np.arange(likely.shape[0])
-        for some, hashed in stages:
-            hashes = row_hashes(comparable(likely[:, some], dtype))
+        for compared_columns, hashed in stages:
+            hashes = row_hashes(comparable(likely[:, compared_columns], dtype))
             positions = np.searchsorted(hashed, hashes) % len(hashed)
             is_known = np.flatnonzero(hashed[positions] == hashes)
             likely, rows = likely[is_known], rows[is_known]

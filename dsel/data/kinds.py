@@ -576,15 +576,15 @@ class ColumnScan:
             return
         distinct = DistinctValues.of(known)
         is_number = matches(distinct.values, NUMBER)
-        numbers, others = distinct.split(is_number)
+        numbers, texts = distinct.split(is_number)
         n_numbers = numbers.n_cells
         if n_numbers and not self._add_forms(*numbers):  # as with 1e999
             self.examples.setdefault("number", numbers.values[0].as_py())
             self.n_numbers += n_numbers
             self.n_with_point += n_numbers
             self.n_too_large += n_numbers
-        if len(others.values):
-            self._add_others(others)
+        if len(texts.values):
+            self._add_others(texts)
         self._is_text = not self.n_numbers
 
     def _without_words(self, known: pa.Array) -> pa.Array:
@@ -615,14 +615,17 @@ class ColumnScan:
             texts = known.filter(pa.array(is_whole)).to_pylist()
             sizes = [abs(int(text)) for text in texts if len(text) > 15]
             self.n_too_large += sum(size > LARGEST_EXACT for size in sizes)
-        others = np.flatnonzero(~is_exact)
-        if len(others):
-            rest, floats = known.take(pa.array(others)), forms.floats.take(others)
+        positions = np.flatnonzero(~is_exact)
+        if len(positions):
+            other_texts, floats = (
+                known.take(pa.array(positions)),
+                forms.floats.take(positions),
+            )
             # The only whole number that reaches this line is -0.
-            is_whole[others] = pc.equal(rest, "-0")
-            is_exact[others] = round_trips(rest, floats)
+            is_whole[positions] = pc.equal(other_texts, "-0")
+            is_exact[positions] = round_trips(other_texts, floats)
             is_code = np.zeros(len(known), dtype=np.bool_)
-            is_code[others] = matches(rest, CODE)
+            is_code[positions] = matches(other_texts, CODE)
             if is_code.any():
                 code = known[int(np.argmax(is_code))].as_py()
                 self.examples.setdefault("code", code)
@@ -734,8 +737,8 @@ class ColumnScan:
 
     def _add_numeric_dates(self, distinct: DistinctValues) -> None:
         """Count what is a real date if the day comes first, and if the month does."""
-        dates, others = distinct.split(matches(distinct.values, NUMERIC_DATE))
-        self._count(others, "no numeric date")
+        dates, other_values = distinct.split(matches(distinct.values, NUMERIC_DATE))
+        self._count(other_values, "no numeric date")
         texts, weights = dates.values, dates.counts.to_numpy(zero_copy_only=False)
         signs = pc.replace_substring_regex(texts, r"^[0-9]+(.).*", r"\1")
         self.date_signs |= set(signs.unique().to_pylist())
@@ -964,12 +967,14 @@ class ColumnScan:
         way = f"; --number {shlex.quote(name)} reads it as numbers"
         if self.obstacle:
             return TextReason(f"{way} once this is mended: {self.obstacle}")
-        others = {s: text for s, text in self.amounts.examples.items() if s != sign}
-        wrong = [*filter(None, [self.amounts.no_number]), *others.values()]
+        other_examples = {
+            s: text for s, text in self.amounts.examples.items() if s != sign
+        }
+        wrong = [*filter(None, [self.amounts.no_number]), *other_examples.values()]
         # A plain number is no word for a gap: other columns may have it.
         has_plain = bool(sign) and self.n_numbers > 0
         is_sum = any(re.match(SUM_WORD, word) for word in self.no_amounts)
-        are_known = len(wrong) == sum(n_by_sign[other] for other in others)
+        are_known = len(wrong) == sum(n_by_sign[other] for other in other_examples)
         gaps = self._gap_options(wrong)
         are_gaps = bool(gaps) or not (wrong or self.no_amounts)
         if not (are_known and are_gaps) or has_plain or is_sum:

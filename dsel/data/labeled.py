@@ -239,30 +239,30 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
             check_array(X, accept_sparse="csr", ensure_all_finite=False, input_name="X")
         )
     except Exception as error:  # objects of user classes may raise anything
-        why = (
+        reason = (
             f"a table of numbers, at least one row by one column, or a data frame "
             f"whose columns of text and dates the estimator encodes, as "
             f"ColumnTransformer does. {shorten(_first_line(error), 200)}"
         )
         if isinstance(X, pd.DataFrame) and "fill value" in str(error):
-            why = (
+            reason = (
                 "a data frame whose sparse columns are filled with 0, which "
                 "scikit-learn takes; pass X.sparse.to_dense()."
             )
         is_list = isinstance(X, Sequence | np.ndarray | pd.Series)
         if is_list and isinstance(next(iter(X), None), str):
-            why = (
+            reason = (
                 "a table, got one text for each row; make a data frame of it, "
                 "pandas.DataFrame({'text': X}), and begin the pipeline with "
                 "ColumnTransformer([('words', TfidfVectorizer(), 'text')])."
             )
         elif "arrays of bytes/strings" in str(error) and are_texts_of_numbers(X):
-            why = (
+            reason = (
                 f"a table of numbers, got texts of numbers, such as "
                 f"{show(np.ravel(X)[0].item())}; pass numpy.asarray(X).astype(float)."
             )
         elif "arrays of bytes/strings" in str(error):
-            why = (
+            reason = (
                 "a table of numbers, got a table of texts; make a data frame of it, "
                 "pandas.DataFrame(X, columns=[...]), and begin the pipeline with an "
                 "encoder of its columns of texts, such as OneHotEncoder()."
@@ -270,7 +270,7 @@ def _numbers(X: Any, frame: Frame | None) -> Any:
         elif hasattr(X, "shape"):
             check_dimensions(X)
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"`X` must be {why}") from error
+        raise kind(f"`X` must be {reason}") from error
     check_number_type(rows.dtype, "X")
     # pandas and some learners refuse numbers of another byte order than the machine's.
     return rows.astype(rows.dtype.newbyteorder("="), copy=False)
@@ -340,19 +340,19 @@ def _one_dimension(y: LabelsLike) -> NDArray[Any]:
         labels: NDArray[Any] = column_or_1d(as_array(array, "y"), warn=True)
     except (TypeError, ValueError) as error:
         shape = getattr(array, "shape", ())
-        why = f"{type(y).__name__}: {shorten(_first_line(error), 120).rstrip('.')}"
+        reason = f"{type(y).__name__}: {shorten(_first_line(error), 120).rstrip('.')}"
         if isinstance(shape, tuple) and len(shape) > 1:
             ways = "y[:, 0], or y.ravel() if it has one"
             if isinstance(y, pd.DataFrame):
                 ways = f"y[{show(y.columns[0])}] or y.iloc[:, 0]"
             elif has_named_columns(y):
                 ways = f"y[{show(next(iter(frame_of(y).schema.names)))}]"
-            why = (
+            reason = (
                 f"the shape {shape}, where 1d is wanted; pass one of its columns, such "
                 f"as {ways}"
             )
         raise ValueError(
-            f"`y` must be one column, a label for each row of `X`, got {why}."
+            f"`y` must be one column, a label for each row of `X`, got {reason}."
         ) from error
     # numpy makes one type of all objects of a list: [1, "1"] and [1, True] would be one
     # label each.
@@ -442,7 +442,7 @@ def check_numbers(y: LabelsLike) -> Floats:
     return numbers
 
 
-def _check_list(y: LabelsLike, what: str, one: str) -> None:
+def _check_list(y: LabelsLike, what: str, item_text: str) -> None:
     """Raise where `y` cannot have a value for each row, or some are masked."""
     if y is None:
         raise ValueError(
@@ -451,14 +451,15 @@ def _check_list(y: LabelsLike, what: str, one: str) -> None:
         )
     if hasattr(y, "collect") and not hasattr(y, "shape"):
         raise TypeError(
-            f"`y` must hold {one} for each row of `X`, got {type(y).__name__}; call "
+            f"`y` must hold {item_text} for each row of `X`, got {type(y).__name__}; "
+            f"call "
             f"its collect()."
         )
     if np.isscalar(y):
         way = ""
         if isinstance(y, str):
             way = f"; for a column of `X` pass y=X[{y!r}] and X.drop(columns={y!r})"
-        text = f"`y` must hold {one} for each row of `X`, got {show(y)}{way}."
+        text = f"`y` must hold {item_text} for each row of `X`, got {show(y)}{way}."
         raise TypeError(text)
     check_no_masks(y)
 
@@ -496,13 +497,13 @@ def _check_marks(labels: AnyArray, y: LabelsLike) -> None:
     if not marks:
         return
     mark = min(marks, key=str)
-    why, way_out = "as a missing label is written", "rename it"
+    reason, way_out = "as a missing label is written", "rename it"
     if str(mark).strip().startswith("-1"):
-        why = "which marks rows without a label"
+        reason = "which marks rows without a label"
     elif str(mark).strip() in MISSING:
         way_out = "pass pandas.Series(y, dtype='category')"
     raise ValueError(
-        f"`y` holds {show(mark)}, {why}; leave these rows out of `X` and `y` and "
+        f"`y` holds {show(mark)}, {reason}; leave these rows out of `X` and `y` and "
         f"pass them as `pool`. If it is a class, {way_out}."
     )
 

@@ -251,8 +251,10 @@ def _check_kinds(
         has_zone = kind.startswith("time in zone")
         if known.is_time and stored.is_time:
             if has_zone != (known is Kind.ZONED_TIMES):
-                one, other = "the labeled table", where
-                zoned, local = (other, one) if has_zone else (one, other)
+                labeled_table, other = "the labeled table", where
+                zoned, local = (
+                    (other, labeled_table) if has_zone else (labeled_table, other)
+                )
                 wrong.append(
                     f"the times of column {column.name!r} have a zone in {zoned} and "
                     f"no zone in {local}"

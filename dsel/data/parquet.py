@@ -239,9 +239,12 @@ def columns_of_few_values(rows: pa.Table | pa.RecordBatch) -> list[str]:
     They are written with a dictionary. A dictionary of values that all differ takes
     more time than all the rest.
     """
-    some, few = rows.slice(0, _ROWS_SHOWN), []
-    for name in some.schema.names:
+    first_rows, few = rows.slice(0, _ROWS_SHOWN), []
+    for name in first_rows.schema.names:
         with suppress(pa.ArrowNotImplementedError):  # for example columns of lists
-            if 2 * pc.count_distinct(some.column(name)).as_py() <= some.num_rows:
+            if (
+                2 * pc.count_distinct(first_rows.column(name)).as_py()
+                <= first_rows.num_rows
+            ):
                 few.append(name)
     return few

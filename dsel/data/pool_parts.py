@@ -164,11 +164,11 @@ class RowFilter:
         first, last = np.searchsorted(self.excluded, [start, stop])
         remains[self.excluded[first:last] - start] = False
         for lower, upper, seed, stream in self.word_ranges:
-            drawn = row_random(seed, stream, start, stop)
+            random_words = row_random(seed, stream, start, stop)
             # The words are compared as integers, since floats near a limit would be
             # rounded.
             least, most = math.ceil(lower * 2**64), math.ceil(upper * 2**64)
-            remains &= (drawn >= least) & (drawn < most)
+            remains &= (random_words >= least) & (random_words < most)
         return remains
 
 

@@ -66,9 +66,9 @@ class RecordIds(NamedTuple):
             lacks_id = rows.isna().any(axis=1).to_numpy()
             return np.where(lacks_id, -1, row_numbers)[self.may_have(rows)]
 
-        def join(one: Integers, other: Integers) -> Any:
+        def join(first_rows: Integers, second_rows: Integers) -> Any:
             # One row more than there are records is enough.
-            return np.concatenate([one, other])[: len(self.known) + 1]
+            return np.concatenate([first_rows, second_rows])[: len(self.known) + 1]
 
         rows = pool.with_columns(self.names).reduce(find, join, allow_nan=True)
         is_known = self.are_distinct and len(rows) <= len(self.known)
@@ -124,11 +124,11 @@ def check_ids(
 
     keys = pd.Index(normalize_spelling(read(keyed.with_columns(known.names))))
     labeled = X.iloc[pd.Index(normalize_spelling(ids)).get_indexer(keys)]
-    others = read(pool)
-    names = [name for name in X if name in others]
-    is_equal = _equal_cells(labeled[names], others[names])
+    pool_rows = read(pool)
+    names = [name for name in X if name in pool_rows]
+    is_equal = _equal_cells(labeled[names], pool_rows[names])
     # Rows of other records are equal in some columns, too.
-    shifted = others[names].iloc[np.roll(np.arange(len(rows)), 1)]
+    shifted = pool_rows[names].iloc[np.roll(np.arange(len(rows)), 1)]
     by_chance = _equal_cells(labeled[names], shifted).mean()
     n_other = int((~is_equal.all(axis=1)).sum())
     # The ids are right if at least half of the rows agree, or if cells agree more than
@@ -150,11 +150,11 @@ def check_ids(
     )
 
 
-def _equal_cells(one: pd.DataFrame, other: pd.DataFrame) -> Bools:
+def _equal_cells(first: pd.DataFrame, second: pd.DataFrame) -> Bools:
     """Return which cells of tables with the same columns are equal, or both gaps."""
     columns = [
-        (one[name].to_numpy(object) == other[name].to_numpy(object))
-        | (one[name].isna() & other[name].isna().to_numpy()).to_numpy()
-        for name in one
+        (first[name].to_numpy(object) == second[name].to_numpy(object))
+        | (first[name].isna() & second[name].isna().to_numpy()).to_numpy()
+        for name in first
     ]
     return np.array(columns, np.bool_).T

@@ -346,19 +346,19 @@ def refuse_wrong_values(
     parts: list[str | int] = []
     for column, bad in known[:MOST_COLUMNS_NAMED]:
         start = f"column {column.name!r} of {where} has {bad.value!r} in "
-        why = ""
+        reason = ""
         if column.kind.is_number and not column.form.is_amount:
             # Numbers of other tables are none with the decimal mark of this table.
             if re.match("0[0-9]", bad.value):
-                why = " (the labeled table may have lost zeros at the beginning)"
+                reason = " (the labeled table may have lost zeros at the beginning)"
             elif re.match(COMMA_NUMBER, bad.value):
-                why = " (numbers of this table have decimal points)"
+                reason = " (numbers of this table have decimal points)"
             elif "." in bad.value and re.match(PLAIN_NUMBER, bad.value):
-                why = " (numbers of this table have decimal commas)"
+                reason = " (numbers of this table have decimal commas)"
         others = ""
         if bad.others:
             others = f", and {listing([*map(repr, bad.others)], 8)} in other rows"
-        end = f"{others}; it holds {column.noun}{why}. "
+        end = f"{others}; it holds {column.noun}{reason}. "
         parts += [start, first_row + bad.row, end]
     if len(known) > MOST_COLUMNS_NAMED:
         parts.append(f"(And {len(known) - MOST_COLUMNS_NAMED} more columns.) ")

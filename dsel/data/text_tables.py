@@ -312,7 +312,7 @@ def text_source(
     if like is not None:
         # A column of the labeled table alone may be left out, too.
         labeled = {*like.names} - {*files[0].names}
-        columns = tuple(each for each in like.columns if each.name not in drop)
+        columns = tuple(column for column in like.columns if column.name not in drop)
         drop = [name for name in drop if name not in labeled]
         like = replace(like, columns=columns)
     return TextSource(location, tuple(files), like, tuple(drop))
@@ -358,16 +358,16 @@ def scan_columns(
         for batch in batches:
             # The next batch is read while columns of this one are scanned. Each column
             # is scanned one batch at a time, since a scan depends on the order of rows.
-            for each in running:
-                each.result()
+            for future in running:
+                future.result()
             running = [
                 threads.submit(scans.setdefault(name, ColumnScan()).add, values)
                 for name, values in zip(batch.schema.names, batch.columns, strict=True)
             ]
             done += batch.num_rows
             report(done, None)
-        for each in running:
-            each.result()
+        for future in running:
+            future.result()
     return scans
 
 
@@ -415,9 +415,9 @@ def read_text(location: str, request: TableRequest) -> Table:
     )
     names = source.requested_features(request)
     target = None if like is not None else request.target
-    others = [name for name in (request.groups, target) if name is not None]
+    other_names = [name for name in (request.groups, target) if name is not None]
     dropped = [] if like is not None else list(request.drop)
-    read = list(dict.fromkeys([*names, *request.id_columns, *others, *dropped]))
+    read = list(dict.fromkeys([*names, *request.id_columns, *other_names, *dropped]))
     rows = source.read(read, raw=() if target is None else (target,))
     rows = _remove_missing_labels(rows, target, request.unlabeled, location)
     cells = None if target is None else trim(rows.column(target).combine_chunks())
@@ -742,10 +742,12 @@ def _check_gap_words(
     )
     marks = (*GAP_WORDS, *_MINUS_ONE)
     words = [word for word in n_rows_of if word in marks]
-    others = pa.array([text for text in n_rows_of if text not in marks], pa.string())
-    if not words or not len(others):
+    other_texts = pa.array(
+        [text for text in n_rows_of if text not in marks], pa.string()
+    )
+    if not words or not len(other_texts):
         return
-    are_numbers = pc.all(matches(others, NUMBER)).as_py()
+    are_numbers = pc.all(matches(other_texts, NUMBER)).as_py()
     minus = [word for word in words if word in _MINUS_ONE]
     if minus and not (len(n_rows_of) == 2 and are_numbers):
         raise UndecidedError(
@@ -755,8 +757,8 @@ def _check_gap_words(
             [("--unlabeled", minus[0])],
         )
     is_value = pc.or_(
-        pc.match_substring_regex(others, _NUMBER_OR_CODE),
-        pc.is_in(pc.utf8_lower(others), value_set=pa.array(sum(TRUTH_PAIRS, ()))),
+        pc.match_substring_regex(other_texts, _NUMBER_OR_CODE),
+        pc.is_in(pc.utf8_lower(other_texts), value_set=pa.array(sum(TRUTH_PAIRS, ()))),
     )
     are_values = pc.all(is_value).as_py()
     largest_class = max(n_rows_of.values())
@@ -767,17 +769,18 @@ def _check_gap_words(
         gaps_of = (name for name, scan in scans.items() if scan.has_gap(word, decimal))
         gap_of = next(gaps_of, None)
         if are_values:
-            why = "all its other labels are numbers or truth values"
+            reason = "all its other labels are numbers or truth values"
         elif word in _NO_CLASSES:
-            why = "programs mark rows without a value by it"
+            reason = "programs mark rows without a value by it"
         elif gap_of is not None and n_rows == largest_class:
-            why = f"{gap_of!r} has it as a gap"
+            reason = f"{gap_of!r} has it as a gap"
         else:
             continue
         raise GapWordError(
             word,
             f"`target` {target!r} has {word!r} in {n_rows:,} of {len(cells):,} rows, "
-            f"and {why}: write --unlabeled {shlex.quote(word)} if these rows have no "
+            f"and {reason}: write --unlabeled {shlex.quote(word)} if these rows have "
+            f"no "
             f"label, or --class {shlex.quote(word)} if it is a class.",
         )
 

@@ -409,20 +409,24 @@ def _typed_labels(values: pd.Series) -> NDArray[Any]:
     Floats and decimals without fractions become integers.
     """
     missing = values.isna().to_numpy()
-    kind, some = getattr(values.dtype, "kind", "O"), values[~missing].head(1).to_list()
-    if some and isinstance(some[0], list | dict | np.ndarray):
+    kind, first_value = (
+        getattr(values.dtype, "kind", "O"),
+        values[~missing].head(1).to_list(),
+    )
+    if first_value and isinstance(first_value[0], list | dict | np.ndarray):
         raise ValueError(
             f"`target` {values.name!r} must hold a label for each row, got "
-            f"{show(some[0])}; name a column of texts, whole numbers or truth values."
+            f"{show(first_value[0])}; name a column of texts, whole numbers or truth "
+            f"values."
         )
     if kind == "O" and len({isinstance(v, str) for v in values[~missing]}) > 1:
-        other = next(v for v in values[~missing] if type(v) is not type(some[0]))
+        other = next(v for v in values[~missing] if type(v) is not type(first_value[0]))
         raise ValueError(
             f"`target` {values.name!r} must hold labels of one type, got "
-            f"{show(some[0])} and {show(other)}; make texts of them."
+            f"{show(first_value[0])} and {show(other)}; make texts of them."
         )
     known = values[~missing].to_numpy()
-    if some and isinstance(some[0], Decimal):
+    if first_value and isinstance(first_value[0], Decimal):
         # If they became floats first, two labels of more than 15 digits could become
         # one.
         is_whole = all(label == int(label) for label in known)

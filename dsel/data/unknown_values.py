@@ -260,18 +260,18 @@ def merge_unknown_values(
 ) -> dict[str, UnknownValues]:
     """Return the unknown values of both parts of a table."""
     both = {
-        name: each.merge(later[name]) if name in later else each
-        for name, each in earlier.items()
+        name: unknown.merge(later[name]) if name in later else unknown
+        for name, unknown in earlier.items()
     }
     return {**later, **both}
 
 
-def select_unexpected(
+def select_unexpected_values(
     unknown: Mapping[str, UnknownValues], n_rows: int
 ) -> list[UnknownValues]:
     """Select the values that a table of the same population would not have."""
     return [
-        each
-        for each in unknown.values()
-        if each.n_alike or not each.is_expected(n_rows)
+        values
+        for values in unknown.values()
+        if values.n_alike or not values.is_expected(n_rows)
     ]

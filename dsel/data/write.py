@@ -499,8 +499,8 @@ def _fill_from_text(
         written = 0
         while waiting and (n := sum(map(len, waiting))) >= least:
             rows = np.concatenate(waiting)
-            part, rest = rows[:size], rows[size:]
-            waiting[:] = [rest] if len(rest) else []
+            part, remaining_rows = rows[:size], rows[size:]
+            waiting[:] = [remaining_rows] if len(remaining_rows) else []
             array.append(_cast_rows(part, array.dtype))
             written += min(n, size)
             show_progress(done + written, scanned.n_rows)
@@ -604,7 +604,11 @@ def pool_notes(path: str | Path) -> list[str]:
     if not location.lower().endswith(PARQUET) or not os.path.isfile(location):
         return []
     metadata = (field.metadata or {} for field in parquet.read_schema(location))
-    return [each[NOTE].decode() for each in metadata if NOTE in each]
+    return [
+        field_metadata[NOTE].decode()
+        for field_metadata in metadata
+        if NOTE in field_metadata
+    ]
 
 
 class _ConvertBatch(NamedTuple):

@@ -106,9 +106,11 @@ def name_group(candidates: Sequence[Candidate], group_number: int) -> str:
     An example is ``gamma=0.01``. Candidates that share no parameter get the number of
     their group, ``group=3``.
     """
-    first, *rest = (
+    first, *other_texts = (
         [f"{name}={entry_of(value)}" for name, value in candidate.params.items()]
         for candidate in candidates
     )
-    name = ",".join(text for text in first if all(text in texts for texts in rest))
+    name = ",".join(
+        text for text in first if all(text in texts for texts in other_texts)
+    )
     return name if 0 < len(name) <= MOST_NAME_LETTERS else f"group={group_number}"

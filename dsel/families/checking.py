@@ -64,8 +64,10 @@ def check_family(
     ) != [*range(len(candidates))]:
         raise ValueError(f"{name}.group_candidates must have each candidate once.")
 
-    def fit(candidates: Sequence[Candidate], some: Sequence[Any]) -> FittedGroup:
-        return family.fit(candidates, X, codes, some, cache=process_cache())
+    def fit(
+        candidates: Sequence[Candidate], splits_to_fit: Sequence[Any]
+    ) -> FittedGroup:
+        return family.fit(candidates, X, codes, splits_to_fit, cache=process_cache())
 
     predictions: dict[str, bytes] = {}
     fitted = [fit(candidate_group, splits) for candidate_group in candidate_groups]
@@ -120,14 +122,17 @@ def _compare(
         for fitted, index in ((alone, (0, 0)), (together, (row, column_number)))
     ]
     split_numbers = [np.array(alone.split_numbers[0])]
-    one = alone.predict(X, split_numbers)[0, 0]
+    prediction_alone = alone.predict(X, split_numbers)[0, 0]
     if counts[0] != counts[1] or not np.array_equal(
-        one, together.predict(X, split_numbers)[0, row]
+        prediction_alone, together.predict(X, split_numbers)[0, row]
     ):
         raise ValueError(
             f"{type(family).__name__}.fit must give the same model alone and together."
         )
-    fit, prediction = (alone.candidates[0], alone.split_numbers[0]), one.tobytes()
+    fit, prediction = (
+        (alone.candidates[0], alone.split_numbers[0]),
+        prediction_alone.tobytes(),
+    )
     token = alone.token(*fit)
     if (
         token != together.token(*fit)
@@ -139,7 +144,7 @@ def _compare(
         )
     # Pools are read in blocks of any size.
     halves = [alone.predict(half, split_numbers)[0, 0] for half in np.array_split(X, 2)]
-    if not np.array_equal(np.concatenate(halves), one):
+    if not np.array_equal(np.concatenate(halves), prediction_alone):
         raise ValueError(
             f"{type(family).__name__}: `predict` must not depend on the other rows."
         )

@@ -77,8 +77,8 @@ def check_fit_names(
     for name in fit_params:
         if "__" in name or name in parameters:
             continue
-        others = (n for n in own_parameters if n not in ("X", "y", "fit_params"))
-        end = suggest_argument(name, others)
+        other_names = (n for n in own_parameters if n not in ("X", "y", "fit_params"))
+        end = suggest_argument(name, other_names)
         if end != "." and not (takes_any and not isinstance(estimator, Pipeline)):
             raise TypeError(f"`fit` has no argument `{name}`{end}")
 
@@ -229,9 +229,9 @@ class RoutedFit:
         if not (fit_params and get_config()["enable_metadata_routing"]):
             return dict(fit_params)
         routed = process_routing(self, "fit", **fit_params)
-        first, *rest = (methods.fit for methods in routed.values())
+        first, *other_methods = (methods.fit for methods in routed.values())
         for name in fit_params:
-            if any((name in first) != (name in names) for names in rest):
+            if any((name in first) != (name in names) for names in other_methods):
                 raise ValueError(
                     f"`{name}` must be requested by all estimators of `param_grid` or "
                     f"by none, since a search fits all in one way; call "

@@ -101,14 +101,14 @@ class LinearStack(FittedEstimators):
         every = None
         if self.offsets.size <= ONE_PRODUCT:
             every = self._codes(X, np.arange(len(self.split_numbers)))
-        for item, split, some, rows in iter_splits(splits, n_candidates):
+        for item, split, candidates, rows in iter_splits(splits, n_candidates):
             position = self.split_numbers.index(split)
             if every is not None:
-                codes[item][some, rows] = every[some, position, rows]
+                codes[item][candidates, rows] = every[candidates, position, rows]
             else:
                 chosen_rows = X if isinstance(rows, slice) else X[rows]
                 part_codes = self._codes(chosen_rows, np.array([position]))
-                codes[item][some, rows] = part_codes[some, 0]
+                codes[item][candidates, rows] = part_codes[candidates, 0]
         return codes
 
     @cached_property

@@ -59,16 +59,17 @@ def predict_codes(model: Model, X: Features, classes: AnyArray) -> Integers:
     # A label that is no class is counted as an error. Scores are no labels at all, nor
     # are texts in the place of numbers: nothing that `predict` returned could be right.
     if len(codes) and (codes < 0).all():
-        others, way = predicted[:0], "return labels of the type of `y`"
+        unknown_labels, way = predicted[:0], "return labels of the type of `y`"
         if predicted.dtype.kind == "f":
-            others = predicted[predicted % 1 != 0]
+            unknown_labels = predicted[predicted % 1 != 0]
             way = "return labels, such as classes_[scores.argmax(axis=1)]"
         if {type_of_labels(predicted), type_of_labels(classes)} > {"U"}:
-            others = predicted
-        if others.size:
+            unknown_labels = predicted
+        if unknown_labels.size:
             raise ValueError(
                 f"`predict` of {type(model).__name__} must return a label for each "
-                f"row, got {show(others.ravel().tolist()[0])}, which is none of the "
+                f"row, got {show(unknown_labels.ravel().tolist()[0])}, which is none "
+                f"of the "
                 f"classes {listing(list(map(show, classes.tolist())), 5)}; {way}."
             )
     return codes
@@ -174,9 +175,11 @@ class FittedEstimators(FittedGroup):
             if len(self.classes)
             else np.full(shape, np.nan)
         )
-        for item, split, some, rows in iter_splits(splits, len(candidate_numbers)):
+        for item, split, candidates, rows in iter_splits(
+            splits, len(candidate_numbers)
+        ):
             chosen_rows, known = X if isinstance(rows, slice) else X[rows], ""
-            positions = np.arange(len(candidate_numbers))[some].tolist()
+            positions = np.arange(len(candidate_numbers))[candidates].tolist()
             hashes = {
                 i: self._encoders.get(FitId(candidate_numbers[i], split), "")
                 for i in positions

@@ -198,8 +198,8 @@ def certify(
     if len(scheme.splits):  # a single candidate needs no inner splits
         unusable = np.flatnonzero(~is_usable).tolist()
         for candidate in unusable:
-            why = FitMessage(FitProblem.FAILED, reasons[candidate])
-            table.messages[FitId(candidate, 0)] = why
+            message = FitMessage(FitProblem.FAILED, reasons[candidate])
+            table.messages[FitId(candidate, 0)] = message
     run = Run(search, plan.facts, RunOptions(client=client, n_jobs=n_jobs))
     inner = InnerSearches(scheme, search.prune)
     findings = check_pool(run)

@@ -491,6 +491,6 @@ def smallest_sum(label_terms: Floats, sums: Floats) -> BoundTerms:
     fold = int(np.argmin(sums))
     bound, label_term = float(sums[fold]), float(label_terms[fold])
     # Infinity less infinity would be NaN, which reads as "not known".
-    rest = np.inf if np.isinf(bound) else bound - label_term
-    terms = bound, label_term, rest
+    pool_term = np.inf if np.isinf(bound) else bound - label_term
+    terms = bound, label_term, pool_term
     return BoundTerms(*map(np.asarray, terms))

@@ -396,9 +396,9 @@ error the limit would be above 50%; a value needs about 40 rows"]
         """
         fold_delta = delta / len(self.column.values) * float(fold_shares(n_folds)[0])
         level, way_out = USEFUL_LIMIT, ""
-        why = f"even without an error the limit would be above {USEFUL_LIMIT:.0%}"
+        reason = f"even without an error the limit would be above {USEFUL_LIMIT:.0%}"
         if (beyond := rate_beyond(self.loss)) is not None:
-            level, why = beyond, "the tolerance would be infinite"
+            level, reason = beyond, "the tolerance would be infinite"
             way_out = f", fewer for a smaller share than {100 * (1.0 - beyond):.6g}%"
         needed = n_folds * minimum_rows(level=level, delta=fold_delta)
         few = [
@@ -410,7 +410,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
             return []
         return [
             f"too few labeled rows to say anything about "
-            f"{listing(few, MOST_VALUES_NAMED)} of {self.column.name!r}: {why}; a "
+            f"{listing(few, MOST_VALUES_NAMED)} of {self.column.name!r}: {reason}; a "
             f"value needs about {needed:,} rows{way_out}"
         ]
 

@@ -305,8 +305,8 @@ def _draw_cases(
     codes = range(-1, n_classes)  # a prediction may be no class
     if n_classes * len(codes) ** 2 <= MOST_CASES:
         return list(product(range(n_classes), codes, codes))
-    drawn = rng.integers([0, -1, -1], n_classes, size=(MOST_CASES, 3))
-    return [tuple(case) for case in drawn.tolist()]
+    cases = rng.integers([0, -1, -1], n_classes, size=(MOST_CASES, 3))
+    return [tuple(case) for case in cases.tolist()]
 
 
 def _check_triangle(
@@ -334,8 +334,8 @@ def _check_triangle(
     if case is not None:
         is_of_case = rng.random(n) < 0.9
         targets, first, second = (
-            np.where(is_of_case, code, drawn)
-            for code, drawn in zip(case, (targets, first, second), strict=True)
+            np.where(is_of_case, code, random_codes)
+            for code, random_codes in zip(case, (targets, first, second), strict=True)
         )
     rows = Rows(X, targets)
     n_rows = np.array([n])
@@ -381,8 +381,10 @@ def _check_divided_pool_delta(
     first = np.where(keeps[0], targets, draw())
     second = np.where(keeps[1], first, draw())
     counts = count_rows(statistic, Rows(X, targets), first)
-    some = slice(_POOL_ROWS)
-    pair = count_pair(statistic, Rows(X[some]), first[some], second[some], counts)
+    first_rows = slice(_POOL_ROWS)
+    pair = count_pair(
+        statistic, Rows(X[first_rows]), first[first_rows], second[first_rows], counts
+    )
 
     def pool_term(n_folds: int, fraction: float) -> float:
         """Return the part from the pool, at this part of the pool's delta."""

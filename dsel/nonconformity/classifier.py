@@ -639,8 +639,8 @@ def _grid_cube(
         for (candidate, _), message in fitted_group.fit_counts.messages.items():
             messages[candidate] = message.text
             problems[candidate] = message.problem.value
-    for candidate, why in failures.items():
-        errors[candidate], messages[candidate] = names.UNCOUNTED, why
+    for candidate, reason in failures.items():
+        errors[candidate], messages[candidate] = names.UNCOUNTED, reason
         problems[candidate] = FitProblem.FAILED.value
     # "inverted_cdf" returns a value of some row, never an average of two.
     quantiles = np.full((len(QUANTILES), n), np.inf)

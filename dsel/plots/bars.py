@@ -62,7 +62,7 @@ LONGEST = 24
 """Largest number of letters of a class name in a figure."""
 FAR = 2.0
 """Loss of the best constant prediction, relative to the largest bound, above which its
-bar is cut at the edge: on its scale the bounds would look alike."""
+bar is cut at the edge, since the bounds would look alike on its scale."""
 FROM_POOL = "from pool rows on which models differ"
 """Label of the second part of bars."""
 PHASES = {
@@ -356,8 +356,8 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     numbers, n_rows = report.numbers, report.test_rows or report.rows
     values = numbers.estimates
     # Only cells with estimates, and their rows, are drawn.
-    drawn = BoundedValues(numbers.limits, values)
-    shown = replace(report, numbers=drawn, test_rows=n_rows)
+    shown_numbers = BoundedValues(numbers.limits, values)
+    shown = replace(report, numbers=shown_numbers, test_rows=n_rows)
     texts = [
         f"{_short(name)}: "
         f"{'no limit' if limit in (NONE, '100.0%') else f'at most {limit}'}, "
@@ -550,14 +550,15 @@ def _draw_bars(
 ) -> Sequence[Any]:
     """Draw bars of two parts with dots, and the text of each above it.
 
-    Texts above, and not next to the axis, fit on narrow pages. Return the first parts.
+    Texts above the bars, and not next to the axis, fit on narrow pages. The first parts
+    are returned.
     """
     firsts, ends, dots = bars
     places = np.arange(len(texts))[::-1]
     patches: Any = ax.barh(places, firsts, height=0.4, color=color, label=label)
     if (ends > firsts).any():
-        rest, label = ends - firsts, FROM_POOL
-        ax.barh(places, rest, height=0.4, left=firsts, color=PALE, label=label)
+        pool_parts, label = ends - firsts, FROM_POOL
+        ax.barh(places, pool_parts, height=0.4, left=firsts, color=PALE, label=label)
     _draw_measured_values(ax, dots, places, measured)
     _above_bars(ax, texts)
     # The axis reaches every dot: one outside of the axes would leave no room for them.
@@ -566,11 +567,11 @@ def _draw_bars(
 
 
 def _draw_measured_values(
-    ax: "Axes", values: ArrayLike, heights: ArrayLike, whose: str
+    ax: "Axes", values: ArrayLike, heights: ArrayLike, source: str
 ) -> None:
     """Draw a dot for each estimate, a value that was measured on labeled rows."""
     if np.isfinite(values).any():
-        label = f"estimate ({whose})"
+        label = f"estimate ({source})"
         ax.plot(values, heights, "o", color=INK, ms=6, label=label, clip_on=False)
 
 

@@ -114,10 +114,12 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     ax.set_xscale("log")
     ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
     ax.minorticks_off()
-    drawn = np.concatenate(
+    bounds_to_draw = np.concatenate(
         [*lines.values(), [bound.number for bound in choice.certificates.values()]]
     )
-    highest = np.max(drawn[np.isfinite(drawn)], initial=0.01 * certificate.is_rate)
+    highest = np.max(
+        bounds_to_draw[np.isfinite(bounds_to_draw)], initial=0.01 * certificate.is_rate
+    )
     ax.set_ylim(0.0, min(certificate.largest, 1.1 * float(highest) or 1.0))
     ax.yaxis.set_major_formatter(in_hundreds if certificate.is_rate else IN_UNITS)
     ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
@@ -140,14 +142,14 @@ def _mark_run(ax: "Axes", choice: Choice, n_labeled: int) -> None:
     """Draw the bounds of the run as squares, and its estimate as a dot."""
     from matplotlib.transforms import ScaledTranslation
 
-    drawn = {
+    finite_bounds = {
         name: bound
         for name, bound in choice.certificates.items()
         if np.isfinite(bound.number)
     }
     # Squares of two models stand side by side: their bounds may be nearly equal.
-    sides = (-SIDE, SIDE) if len(drawn) > 1 else (0.0,)
-    for (name, bound), points in zip(drawn.items(), sides, strict=False):
+    sides = (-SIDE, SIDE) if len(finite_bounds) > 1 else (0.0,)
+    for (name, bound), points in zip(finite_bounds.items(), sides, strict=False):
         text = WITH_LABELS if bound.n_queried else "this run"
         text += "" if bound.certified else f", {UNPROVED}"
         ax.plot(

@@ -1,8 +1,8 @@
 """Fit the texts of a figure into its axes: wrap titles, thin ticks, shrink row texts.
 
-All of it happens in `fit_texts`, once the figure is complete: only then is known how
-wide its axes are. Texts are measured in their font; letters of a name may be twice as
-wide as those of another.
+`fit_texts` does all of it once the figure is complete, since only then the width of its
+axes is known. Texts are measured in their font, since the letters of one name may be
+twice as wide as those of another.
 """
 
 import re
@@ -142,7 +142,7 @@ def fit_texts(ax: "Axes", *, title: str, what: str, color: str) -> None:
 def _draw_legend(ax: "Axes", what: str, room: float, color: str) -> float:
     """Draw a legend of all labels between title and data; return its height in points.
 
-    There it covers nothing, however small the axes are. `what` is drawn above it.
+    The legend covers nothing there, however small the axes are. `what` is above it.
     """
     from matplotlib.container import BarContainer
     from matplotlib.legend_handler import HandlerTuple
@@ -229,7 +229,7 @@ def _fit_rows(ax: "Axes", rows: Sequence["Text"], texts: Sequence[str]) -> None:
 def _thin_ticks(ax: "Axes") -> None:
     """Leave out labels of ticks that would overlap; slanted ones have their room.
 
-    Ticks that matplotlib chose along a logarithmic axis have their room, too.
+    Ticks that matplotlib chose along a logarithmic axis have enough room, too.
     """
 
     def is_fixed(locator: object) -> bool:

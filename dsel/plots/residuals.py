@@ -30,16 +30,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN_QUANTILE = 0.99
-"""Share of the residuals up to which the axis goes: a few large ones hide all others.
+"""Share of the residuals that the axis shows, since a few large ones would hide all
+others.
 """
 
 
 def plot_residuals(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw which share of predictions of a regressor is off by how much at most.
 
-    Lines are what was measured: the absolute residuals of the model of each fold, on
-    its fold, and of all folds together. Squares are the bounds: that of each model, and
-    the tolerances of the deployed model if the plan declared a report. The cube holds
+    Lines are measurements: the absolute residuals of the model of each fold, on its
+    fold, and of all folds together. Squares are the bounds: that of each model, and the
+    tolerances of the deployed model if the plan declared a report. The cube holds
     residuals alone, without predictions and true values.
 
     Parameters
@@ -100,7 +101,7 @@ def plot_residuals(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
 
 def _bounds_to_draw(choice: Choice) -> list[tuple[str, list[float], list[float]]]:
     """Return names of models, fractions of predictions, and their finite limits."""
-    drawn = []
+    lines = []
     for name, certificate in choice.certificates.items():
         pairs = [(certificate.fraction, certificate.number)]
         if name == choice.deploy and name in choice.tolerances:
@@ -109,8 +110,8 @@ def _bounds_to_draw(choice: Choice) -> list[tuple[str, list[float], list[float]]
         finite_pairs = sorted({pair for pair in pairs if np.isfinite(pair).all()})
         if finite_pairs:
             fractions, limits = zip(*finite_pairs, strict=True)
-            drawn.append((name, list(fractions), list(limits)))
-    return drawn
+            lines.append((name, list(fractions), list(limits)))
+    return lines
 
 
 def _steps(residuals: Floats, end: float) -> tuple[Floats, Floats]:

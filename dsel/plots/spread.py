@@ -42,7 +42,7 @@ FEWEST_CANDIDATES_DRAWN: Final = 3
 ROW_HEIGHT: Final = 31.0
 """Points that the label and the dots of a candidate need, one above the other."""
 BY_OTHER_FOLDS: Final = "chosen without the fold that tests it"
-"""Legend entry of a candidate for whose choice the fold of its bound was not read."""
+"""Legend entry of a candidate that was chosen without reading the fold of its bound."""
 TOGETHER: Final = "all folds together"
 """Legend entry of the loss of a procedure on the rows of all folds."""
 FAR: Final = 3.0
@@ -113,7 +113,7 @@ def is_inner(results: xr.Dataset) -> bool:
 
 
 def name_chosen(choice: Choice, values: Floats) -> str:
-    """Return the legend entry of the chosen candidate; where others are below it, why.
+    """Return the legend entry of the chosen candidate, with the reason for it.
 
     `values` are those of all candidates, NaN or infinite where a candidate has none.
     """

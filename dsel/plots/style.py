@@ -203,16 +203,27 @@ def candidate_labels(params: Sequence[Options]) -> list[str]:
     >>> candidate_labels([{"model": model} for model in models])
     ['model=LogisticRegression', 'model=RidgeClassifier']
     """
-    all_names = list(dict.fromkeys(name for each in params for name in each))
+    all_names = list(
+        dict.fromkeys(
+            name for params_of_candidate in params for name in params_of_candidate
+        )
+    )
     texts = [{name: value_text(value) for name, value in p.items()} for p in params]
-    values = {name: {each.get(name, "") for each in texts} for name in all_names}
+    values = {
+        name: {params_of_candidate.get(name, "") for params_of_candidate in texts}
+        for name in all_names
+    }
     differ = [name for name in all_names if len(values[name]) > 1] or all_names
     short = short_names(all_names)
     shown = {name: _shorten_models(values[name] - {""}) for name in differ}
     return [
-        ", ".join(f"{short[n]}={shown[n][each[n]]}" for n in differ if n in each)
+        ", ".join(
+            f"{short[n]}={shown[n][params_of_candidate[n]]}"
+            for n in differ
+            if n in params_of_candidate
+        )
         or params_text({})
-        for each in texts
+        for params_of_candidate in texts
     ]
 
 

@@ -108,22 +108,22 @@ def plot_surface(
     ranking, dims = evaluation.criterion, candidate_dims(results)
     shown = _shown_numbers(results, evaluation)
     columns, rows = _choose_dims(results, x, y)
-    rest = [dim for dim in dims if dim not in (columns, rows)]
+    other_dims = [dim for dim in dims if dim not in (columns, rows)]
     shape = [results.sizes[dim] for dim in dims]
     plane = xr.DataArray(shown.reshape(shape), dims=dims)
     is_dropped = results[names.STATUS].values == names.STATUS_PRUNED
     dropped = xr.DataArray(is_dropped, dims=dims)
-    if rest:
-        smallest = plane.fillna(np.inf).argmin(dim=rest)
+    if other_dims:
+        smallest = plane.fillna(np.inf).argmin(dim=other_dims)
         plane, dropped = plane.isel(smallest), dropped.isel(smallest)
     parameters = [parameter_name(dim) for dim in dims]
     short = dict(zip(dims, short_names(parameters).values(), strict=True))
-    others = ", ".join(short[dim] for dim in rest if results.sizes[dim] > 1)
-    axis = _value_axis(results, ranking, others)
+    other_names = ", ".join(short[dim] for dim in other_dims if results.sizes[dim] > 1)
+    axis = _value_axis(results, ranking, other_names)
     place, title, name = _place_and_title(results, criterion, shown)
     ax = new_axes(ax, height=4.9)
     if rows is None:
-        folds = _fold_values(results, ranking, rest)
+        folds = _fold_values(results, ranking, other_dims)
         chosen_column = place.get(columns), name
         _draw_line(plane.values, dropped.values, folds, chosen_column, axis, ax)
     else:
@@ -203,7 +203,7 @@ def check_grid(results: xr.Dataset, criterion: str | None = None) -> Evaluation:
 
 
 def procedure_without_grid(results: xr.Dataset) -> str:
-    """Return the only candidate of a cube, if it is one procedure; else ""."""
+    """Return the only candidate of a cube, if it is one procedure; "" otherwise."""
     if names.STATUS not in results or results[names.STATUS].size > 1:
         return ""
     try:
@@ -242,7 +242,7 @@ class ValueAxis(NamedTuple):
     """Function that returns the text of a number."""
 
 
-def _value_axis(results: xr.Dataset, ranking: Criterion, others: str) -> ValueAxis:
+def _value_axis(results: xr.Dataset, ranking: Criterion, other_names: str) -> ValueAxis:
     """Return how the numbers of a criterion are shown, smallest over other axes."""
     loss = declared_loss(results) if ranking.uses_declared_loss else None
     label = loss.title if loss else TITLES.get(ranking.name, ranking.title)
@@ -251,7 +251,7 @@ def _value_axis(results: xr.Dataset, ranking: Criterion, others: str) -> ValueAx
     label = f"{label} ({how}){UNITS if ranking.name in _ROOTS else ''}"
     if ranking.is_guarantee:
         label = f"error (bound by {ranking.name})"
-    label += f", smallest over {others}" if others else ""
+    label += f", smallest over {other_names}" if other_names else ""
     is_rate = ranking.name != "mean_squared_error" and not (loss and loss.is_cost)
     amount: Callable[[float], str] = amount_about
     if is_rate:
@@ -356,14 +356,16 @@ def _write_numbers(
 
 
 def _fold_values(
-    results: xr.Dataset, ranking: Criterion, rest: Sequence[str]
+    results: xr.Dataset, ranking: Criterion, other_dims: Sequence[str]
 ) -> Floats | None:
     """Return the loss of each candidate on each fold, (n_candidates, n_folds).
 
     None where the criterion is not their mean, or where candidates of several rows are
     drawn as one.
     """
-    if not _is_mean_of_folds(ranking) or any(results.sizes[dim] > 1 for dim in rest):
+    if not _is_mean_of_folds(ranking) or any(
+        results.sizes[dim] > 1 for dim in other_dims
+    ):
         return None
     losses = fold_losses(results).values
     return np.sqrt(losses) if ranking.name in _ROOTS else losses

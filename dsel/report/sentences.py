@@ -145,9 +145,10 @@ def why_holdout_may_be_smaller(choice: Choice) -> str:
     if not is_smaller or not is_nested(bound):
         return ""
     rate = f"{100 * choice.delta:g}%"
-    others = " and the report" if choice.reports or choice.reports_by_value else ""
+    other_tests = " and the report" if choice.reports or choice.reports_by_value else ""
     return (
         f" That bound can be below the bound of this run: a hold-out set is one test, "
-        f"which may fail with probability {rate}; here the tests of all folds{others} "
+        f"which may fail with probability {rate}; here the tests of all "
+        f"folds{other_tests} "
         f"share these {rate}."
     )

@@ -136,9 +136,9 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
         is_of_fold = isnan(self.label_term)
         model = "the model" if is_of_fold else "the model of a fold"
         # The training rows of another baseline are assumed, and printed as `FIXED`.
-        whose = "neither has" if self.largest_class else "the model has not"
+        models_text = "neither has" if self.largest_class else "the model has not"
         text = (
-            f"of {rows} that {whose} seen, only {model} is right on "
+            f"of {rows} that {models_text} seen, only {model} is right on "
             f"{self.model_right:,}, only the baseline on {self.baseline_right:,}"
         )
         if is_of_fold:
@@ -162,8 +162,8 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
 
     def shown_rows(self) -> list[ShownRow]:
         """Return the verdict, the counts behind it, and its assumptions."""
-        others = [("Caveat", why) for why in self.reasons[1:]]
-        return [("", self.headline()), *others, *self.details()]
+        caveats = [("Caveat", reason) for reason in self.reasons[1:]]
+        return [("", self.headline()), *caveats, *self.details()]
 
     def details(self) -> list[ShownRow]:
         """Return the counts behind the verdict, and its assumption."""

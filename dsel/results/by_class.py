@@ -211,7 +211,7 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
         if min(*self.recall_at_least, *self.precision_at_least) < 0.001:
             few = "too few rows or predictions of the class were seen to say anything"
             lines.append(f"At least 0.0%: {few}")
-        return lines + [f"No guarantee: {why}" for why in self.reasons[1:]]
+        return lines + [f"No guarantee: {reason}" for reason in self.reasons[1:]]
 
     def pooled_line(self) -> str:
         """Return the line above the table of the models of all folds."""

@@ -164,4 +164,4 @@ class ReportByValue(TableReport):
                 f"{n:,} pool row{'s have' if n > 1 else ' has'} another value of "
                 f"{self.column}: nothing is known about such rows"
             )
-        return [*lines, *(f"No guarantee: {why}" for why in self.reasons[1:])]
+        return [*lines, *(f"No guarantee: {reason}" for reason in self.reasons[1:])]

@@ -157,8 +157,8 @@ def caveat_rows(
     caveats: Iterable[Caveat], *, printed: Container[str] = ()
 ) -> list[ShownRow]:
     """Return a line for each caveat, except for texts that were printed before."""
-    others = (caveat for caveat in caveats if caveat.text not in printed)
-    return [(NAMES[caveat.effect], caveat.text) for caveat in others]
+    new_caveats = (caveat for caveat in caveats if caveat.text not in printed)
+    return [(NAMES[caveat.effect], caveat.text) for caveat in new_caveats]
 
 
 def warnings_first(
@@ -169,8 +169,8 @@ def warnings_first(
     A reader must know them before the bound, however small it is.
     """
     warnings = texts_of(caveats, Effect.WARNS)
-    rest = [row for row in shown_rows if row[-1] not in warnings]
-    return [*((NAMES[Effect.WARNS], text) for text in warnings), *rest]
+    other_rows = [row for row in shown_rows if row[-1] not in warnings]
+    return [*((NAMES[Effect.WARNS], text) for text in warnings), *other_rows]
 
 
 def upgrade_texts(record: Options, name: str, effect: Effect) -> dict[str, Any]:

@@ -541,7 +541,7 @@ class Certificate(Renderable):
                 f"ask for a smaller part, such as loss='error_quantile=0.5'"
             )
         more = "more groups" if self.n_groups else "more labeled rows"
-        why = f"{self.counted} with as many errors give no smaller bound"
+        reason = f"{self.counted} with as many errors give no smaller bound"
         if self.has_old_rows_alone:
             return (
                 f"all {self.n_unlabeled:,} pool rows equal labeled rows, so they do "
@@ -550,16 +550,16 @@ class Certificate(Renderable):
             )
         if isfinite(self.disagreement_term) and self.label_term < self.largest:
             first, second = self._parts()
-            why = (
+            reason = (
                 f"{first} from errors on labeled rows and {second} from pool rows "
                 f"on which the models differ add up to {self.most} or more"
             )
             if self.disagreement_term > self.largest:
-                why = f"the pool's part alone is above {self.most}"
+                reason = f"the pool's part alone is above {self.most}"
             more += " and pool rows"
         if self.divides_delta:
             more += " or fewer candidates"
-        return f"{why}; {more} make it smaller"
+        return f"{reason}; {more} make it smaller"
 
     @property
     def needs_labels(self) -> bool:

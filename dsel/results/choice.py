@@ -357,8 +357,8 @@ class Choice(Renderable):
             | {BY_MODEL[key]: d[name] for key, d in by_model.items() if name in d}
             for name in certificates
         }
-        rest = {k: v for k, v in record.items() if k not in {*BY_MODEL, *chosen}}
-        return {**rest, "deployed": deployed}
+        kept_fields = {k: v for k, v in record.items() if k not in {*BY_MODEL, *chosen}}
+        return {**kept_fields, "deployed": deployed}
 
     held_out_fifth = OldName("expected_holdout")
     estimate = OldName("criterion_value")
@@ -560,7 +560,7 @@ class Choice(Renderable):
             *self._baseline_rows(printed),
             *(() if self.queries is None else self.queries.lines()),
             *self.next_steps(),
-            *((NAMES[Effect.INFO], why) for why in whys),
+            *((NAMES[Effect.INFO], reason) for reason in whys),
             *caveat_rows(
                 collect_caveats(by_text.values()), printed=[*printed, self.why_useless]
             ),
@@ -586,7 +586,9 @@ class Choice(Renderable):
 
     def _why_no_bounds(self) -> list[str]:
         """Return why models have no bound; each model is named if these differ."""
-        whys = {n: why for n in self.bounded_models if (why := self._why_no_bound(n))}
+        whys = {
+            n: reason for n in self.bounded_models if (reason := self._why_no_bound(n))
+        }
         if len({*whys.values()}) < 2:
             return [*whys.values()]
         order = sorted(whys, key=lambda name: name != self.deploy)
@@ -614,11 +616,11 @@ class Choice(Renderable):
         """Return why a model has no bound, and which model has one; "" otherwise."""
         if self._knows_needed_rows and not self.certificates[name].has_failed_folds:
             return ""
-        why = self.certificates[name].why_nothing
+        reason = self.certificates[name].why_nothing
         other = self.certificates.get(ONE_FOLD)
-        if not why or name == ONE_FOLD or other is None or other.says_nothing:
-            return why
-        return f"{why}; the {other.model_text} has a bound"
+        if not reason or name == ONE_FOLD or other is None or other.says_nothing:
+            return reason
+        return f"{reason}; the {other.model_text} has a bound"
 
     @property
     def _knows_needed_rows(self) -> bool:
@@ -648,9 +650,11 @@ class Choice(Renderable):
         """
         models = [self._deployed, *self.bounded_models.values()]
         certificates = {model.name: model.certificate for model in models}
-        first, *others = certificates.values()
+        first, *other_certificates = certificates.values()
         texts = [
-            f"{other.model_text}: {other.terms}" for other in others if other.terms
+            f"{other.model_text}: {other.terms}"
+            for other in other_certificates
+            if other.terms
         ]
         lines = [(ORIGIN, text) for text in (first.origin, *texts)]
         folds = self.choices_of_folds
@@ -663,12 +667,12 @@ class Choice(Renderable):
     def deployed_text(self) -> str:
         """The deployed one of two models, as text; "" unless both have bounds."""
         bounds = self.certificates.values()
-        others = [name for name in self.bounded_models if name != self.deploy]
-        if not others or any(b.says_nothing or not b.certified for b in bounds):
+        other_names = [name for name in self.bounded_models if name != self.deploy]
+        if not other_names or any(b.says_nothing or not b.certified for b in bounds):
             return ""
         # The text does not name the better model: the run has measured no difference of
         # errors.
-        return f"Deployed: the first model (the second with deploy={others[0]!r})"
+        return f"Deployed: the first model (the second with deploy={other_names[0]!r})"
 
     def _estimate(self) -> list[str]:
         """Return the line of the estimate; none if the number itself is one."""
@@ -719,8 +723,8 @@ class Choice(Renderable):
         # A comparison with a baseline says more than a loss on the labeled rows.
         if self.baseline:
             return ""
-        why = self.best_constant.why_useless(self.certificate)
-        return f"{why}{self.baseline_advice}" if why else ""
+        reason = self.best_constant.why_useless(self.certificate)
+        return f"{reason}{self.baseline_advice}" if reason else ""
 
     @property
     def baseline_advice(self) -> str:

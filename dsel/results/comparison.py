@@ -173,14 +173,16 @@ class ModelComparison(Renderable):
             the row numbers only.
         """
         if self.pool_rows is None or not self.rows:
-            why = "the comparison was read from a file, and they are in the same folder"
+            reason = (
+                "the comparison was read from a file, and they are in the same folder"
+            )
             if not self.rows:
-                why = (
+                reason = (
                     "the models differ on no row that may be queried"
                     if self.n_queries
                     else "none were planned; pass n_queries=60"
                 )
-            raise ValueError(f"there are no rows to be labeled: {why}.")
+            raise ValueError(f"there are no rows to be labeled: {reason}.")
         return self.pool_rows
 
     def certify_with_labels(

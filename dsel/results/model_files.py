@@ -295,18 +295,19 @@ def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
                 f"{' '.join(str(error).split()).rstrip('.')}; install the packages "
                 f"that it was made with, and call from the folder of your own modules."
             ) from error
-    others = set()
+    other_versions = set()
     for message in (warning.message for warning in caught):
         # Many objects may give this warning, which becomes one message.
         if isinstance(message, InconsistentVersionWarning):
-            others.add(message.original_sklearn_version)
+            other_versions.add(message.original_sklearn_version)
         else:
             warnings.warn(message, stacklevel=2)
-    if others:
+    if other_versions:
         warn(
-            f"the model at {place} was fitted by scikit-learn {min(others)}, and this "
+            f"the model at {place} was fitted by scikit-learn {min(other_versions)}, "
+            f"and this "
             f"is {version('scikit-learn')}, where it may predict differently from the "
-            f"model that was counted; pip install scikit-learn=={min(others)}.",
+            f"model that was counted; pip install scikit-learn=={min(other_versions)}.",
             DselWarning,
         )
     return model

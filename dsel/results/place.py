@@ -362,8 +362,8 @@ def _column_differences(place: Place, columns: Sequence[str]) -> list[str]:
     if not there or not columns:
         return []
     lost, new = (
-        [repr(name) for name in some if name not in others]
-        for some, others in ((there, columns), (columns, there))
+        [repr(name) for name in some if name not in other_names]
+        for some, other_names in ((there, columns), (columns, there))
     )
     return [
         f"{listing(names, 5)} {'is a column' if len(names) == 1 else 'are columns'} "

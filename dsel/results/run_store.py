@@ -216,7 +216,7 @@ def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Datase
     """
     listed = [file for file in place.files(name) if file.endswith(".json")]
     marks = [file.removesuffix(".json") for file in reversed(listed)]
-    why = ""
+    reason = ""
     for mark in dict.fromkeys([final, *marks] if final else marks):
         sums = json.loads(unseal(place.read(f"{name}/{mark}.json")) or "{}")
         bodies = place.read_all(f"{name}/{mark}.zarr/{key}" for key in sums)
@@ -230,14 +230,14 @@ def read_dataset(place: Place, name: str, final: str | None = None) -> xr.Datase
                 raise  # its message names the version
             # The store is not damaged, but was not written by dsel.
             except BAD_HEADER as error:
-                why = f" ({' '.join(str(error).split())})"
+                reason = f" ({' '.join(str(error).split())})"
     if final is None and not marks:
         raise FileNotFoundError(
             f"`{place.name}` {place} holds a run that has not ended; run the same "
             f"command again to continue it."
         )
     raise ValueError(
-        f"the {name} at `{place.name}` {place} is damaged{why}; {MAKE_ANEW}."
+        f"the {name} at `{place.name}` {place} is damaged{reason}; {MAKE_ANEW}."
     )
 
 

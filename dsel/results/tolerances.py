@@ -130,4 +130,4 @@ class ToleranceReport(TableReport):
                 f"{NONE}: too few labeled rows for this part of the predictions, or "
                 f"fits that failed"
             )
-        return lines + [f"No guarantee: {why}" for why in self.reasons[1:]]
+        return lines + [f"No guarantee: {reason}" for reason in self.reasons[1:]]

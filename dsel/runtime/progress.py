@@ -545,9 +545,13 @@ def _clock(seconds: float) -> str:
     >>> _clock(75.0), _clock(3725.0)
     ('1:15', '1:02:05')
     """
-    minutes, rest = divmod(int(seconds), 60)
+    minutes, seconds_left = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return (
+        f"{hours}:{minutes:02}:{seconds_left:02}"
+        if hours
+        else f"{minutes}:{seconds_left:02}"
+    )
 
 
 def _can_draw_bars() -> bool:

@@ -215,16 +215,18 @@ class PackedSVMs(FittedGroup):
         index_of = dict(zip(self.candidates, every.tolist(), strict=True))
         splits = [n[row_numbers] if np.ndim(n) == 1 else n for n in splits]
         requests: dict[int, list[tuple[int, Integers, Integers]]] = {}
-        for item, split, some, at in iter_splits(splits, len(every)):
-            requests.setdefault(split, []).append((item, every[some], numbered[at]))
+        for item, split, positions, at in iter_splits(splits, len(every)):
+            requests.setdefault(split, []).append(
+                (item, every[positions], numbered[at])
+            )
         for block in support.kernels(transformed):
             for duals in support.by_kernel[block.kernel]:
                 machines = duals.machines
                 indices = np.array(
                     [index_of[candidate] for candidate in machines.candidates]
                 )
-                for item, some, at in requests.get(machines.split_number, ()):
-                    is_wanted = np.isin(indices, some)
+                for item, positions, at in requests.get(machines.split_number, ()):
+                    is_wanted = np.isin(indices, positions)
                     if not is_wanted.any():
                         continue
                     models = machines.model_of[is_wanted]

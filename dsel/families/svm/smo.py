@@ -211,14 +211,14 @@ def solve_pair(
             svm.upper[t] = bound if t < n_first else 0.0
             svm.residual[t], svm.beta[t] = residual[t], beta[t]
         # Each C may take `most` steps, as in libsvm; shared steps count for all.
-        is_cut, taken, gap = smo_iterate(gram, svm, tol, most - n_shared, True)
-        n_shared += taken
+        is_cut, n_steps, gap = smo_iterate(gram, svm, tol, most - n_shared, True)
+        n_shared += n_steps
         n_taken = n_shared
         if is_cut:
             for t in range(len(beta)):
                 residual[t], beta[t] = svm.residual[t], svm.beta[t]
-            _, taken, gap = smo_iterate(gram, svm, tol, most - n_shared, False)
-            n_taken += taken
+            _, n_steps, gap = smo_iterate(gram, svm, tol, most - n_shared, False)
+            n_taken += n_steps
         # A path that no bound has clipped is that of all larger C, too.
         end, constant = c + 1 if is_cut else len(C_values), constant_of(svm)
         for m in range(c, end):

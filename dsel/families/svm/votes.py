@@ -59,10 +59,10 @@ def exponentials_less_one(distances: Singles, gamma: float, out: Singles) -> Any
     for r in range(len(distances)):
         for t in range(distances.shape[1]):
             x = np.float32(-gamma * distances[r, t])
-            rest = TERMS[-1]
+            series = TERMS[-1]
             for n in range(len(TERMS) - 2, -1, -1):
-                rest = TERMS[n] + x * rest
-            out[r, t] = x * rest
+                series = TERMS[n] + x * series
+            out[r, t] = x * series
 
 
 @compile_with()

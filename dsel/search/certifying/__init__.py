@@ -1,5 +1,5 @@
 """Bounds for models that no search of dsel has chosen.
 
-`certify` takes a function that selects a model or, by `prefit`, a fitted model.
+`certify` bounds a function that selects a model or, by `prefit`, a fitted model.
 `compare_models` tests whether a new model is better than an old one.
 """

@@ -276,7 +276,7 @@ def certify(
         fit_params=fit_params,
     )
     if isinstance(cv, str) and cv == PREFIT:  # arrays compare by element
-        check_unused(
+        check_unused_options(
             client=client,
             deploy=deploy,
             fit_params=fit_params,
@@ -315,7 +315,7 @@ def certify(
     )
 
 
-def check_unused(**options: object) -> None:
+def check_unused_options(**options: object) -> None:
     """Raise TypeError if an option is not None; none has an effect without fits."""
     for name, option in options.items():
         if option is not None:

@@ -84,7 +84,8 @@ class PoolCounter:
     old: ConvertingModel
     new: ConvertingModel
     find_duplicates: FindDuplicates | None
-    """Function that finds rows that one of the models was trained on; None for none."""
+    """Function that finds rows on which one of the models was trained; None if there
+    are none."""
     n_queries: int
     seed: int
     keeps_rows: bool

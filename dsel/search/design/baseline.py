@@ -105,18 +105,18 @@ class ConvertingModel:
 
 
 def fitted_model(
-    model: Any, name: str, *, allows_regression: bool = False, others: str = ""
+    model: Any, name: str, *, allows_regression: bool = False, other_values: str = ""
 ) -> Any:
     """Return a fitted model, by default a classifier; a path is opened.
 
-    `others` describes what else the argument `name` may be, for messages.
+    `other_values` describes what else the argument `name` may be, for messages.
     """
     if isinstance(model, (str, os.PathLike)):
         try:
             model = open_model(model)
         except (OSError, ValueError) as error:
             kind = ValueError if isinstance(error, ValueError) else FileNotFoundError
-            way = others and f"; it may also be {others}"
+            way = other_values and f"; it may also be {other_values}"
             raise kind(
                 f"`{name}` {show(os.fspath(model))} cannot be opened: "
                 f"{str(error).rstrip('.')}{way}."
@@ -124,7 +124,8 @@ def fitted_model(
     if isinstance(model, type) or not callable(getattr(model, "predict", None)):
         raise TypeError(
             f"`{name}` must be a fitted model with `predict`, or a place that "
-            f"`open_model` opens{others and f', or {others}'}, got {show(model)}."
+            f"`open_model` opens{other_values and f', or {other_values}'}, got "
+            f"{show(model)}."
         )
     if isinstance(model, BaseEstimator):
         if is_regressor(model) and not allows_regression:
@@ -208,7 +209,7 @@ def _fixed_baseline(
         end = did_you_mean(baseline, [LARGEST_CLASS])
         if end != ".":
             raise FileNotFoundError(f"`baseline` {baseline!r} cannot be opened{end}")
-    model = fitted_model(baseline, "baseline", others=repr(LARGEST_CLASS))
+    model = fitted_model(baseline, "baseline", other_values=repr(LARGEST_CLASS))
     if isinstance(baseline, (str, os.PathLike)):
         check_unseen(load_row_hashes(baseline), X, f"`baseline` {show(baseline)}")
     elif (searched := getattr(baseline, "outcome_", None)) is not None:
@@ -274,7 +275,7 @@ def check_baseline(
          f"one of them out"),
     )  # fmt: skip
     start = f"`baseline` {show(baseline)}"
-    raise_first(*((is_wrong, f"{start} {why}.") for is_wrong, why in reasons))
+    raise_first(*((is_wrong, f"{start} {reason}.") for is_wrong, reason in reasons))
 
 
 def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
@@ -354,8 +355,8 @@ def check_baseline_labels(
         )
     if verb != "predicts" and (codes_of(labels, classes) < 0).all():
         predicted_texts, label_texts = (
-            listing([show(label) for label in some.tolist()], 5)
-            for some in (labels, classes)
+            listing([show(label) for label in labels_of_side.tolist()], 5)
+            for labels_of_side in (labels, classes)
         )
         raise ValueError(
             f"`baseline` {verb} {predicted_texts}, none of which is one of `y` "

@@ -84,8 +84,8 @@ def expect_of_one_fold(
     for n_rows, delta in zip(_fold_sizes(n_labeled, k), deltas.tolist(), strict=True):
         allowed = int(allowed_exceedances(n_rows, level=loss.level, delta=delta))
         if allowed >= 0:
-            drawn = tolerance_distribution(measured.residuals, n_rows, allowed)
-            tables.append((*drawn, 1))
+            distribution = tolerance_distribution(measured.residuals, n_rows, allowed)
+            tables.append((*distribution, 1))
     return mean_of_smallest(tables) if tables else np.inf
 
 

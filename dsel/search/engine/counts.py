@@ -226,7 +226,7 @@ class FitTable:
                 keys[candidate.number] = key
         self.candidate_keys = tuple(keys)
 
-    def note_submitted(self, candidates: Sequence[int], split_number: int) -> None:
+    def note_submission(self, candidates: Sequence[int], split_number: int) -> None:
         """Mark open fits of candidates as submitted; a fit that is done stays done."""
         status = self.fit_status[:, split_number]
         again = [number for number in candidates if status[number] != FitStatus.DONE]

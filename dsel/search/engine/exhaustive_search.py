@@ -129,14 +129,14 @@ def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
         for i, column in np.argwhere(fit_counts.has_failed).tolist():
             row = splits[column].number
             message = fit_counts.messages.get(FitId(candidates[i].number, row))
-            why = message.text if message is not None else ""
-            failures.setdefault(i, f"without row {row}: {why}")
+            reason = message.text if message is not None else ""
+            failures.setdefault(i, f"without row {row}: {reason}")
     totals = FitCounts.empty(len(candidates), 1)
     totals.record((slice(None), 0), n_errors)
     totals.record_seconds(0, seconds)
-    for i, why in failures.items():
+    for i, reason in failures.items():
         fit = FitId(candidates[i].number, job.split_number)
-        totals.mark_failed((i, 0), fit, why)
+        totals.mark_failed((i, 0), fit, reason)
     results = (
         make_result(totals, (i, 0), FitId(candidate, job.split_number))
         for i, candidate in enumerate(job.candidates)
@@ -409,8 +409,8 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
             self.fit_and_count()
             if table.joined_token(candidate) != counted_token:
                 if was_released:
-                    why = "its model was dropped, and fitted again it is another"
-                    self.fail_candidate(candidate, why)
+                    reason = "its model was dropped, and fitted again it is another"
+                    self.fail_candidate(candidate, reason)
                 return None
         raise RuntimeError(f"the model of candidate {candidate} was lost several times")
 

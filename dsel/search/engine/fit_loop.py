@@ -154,7 +154,7 @@ class FitLoop(Generic[TableT]):
         if not len(candidates):
             return []
         job = FitJob(group_number, tuple(candidates.tolist()), split_number)
-        self.table.note_submitted(job.candidates, split_number)
+        self.table.note_submission(job.candidates, split_number)
         return [job]
 
     def refit(self, fits: Bools) -> None:
@@ -276,10 +276,11 @@ class FitLoop(Generic[TableT]):
             )
             for candidate, result in zip(job.candidates, results, strict=True):
                 if self.raise_failures and result.status is FitStatus.FAILED:
-                    why = result.message.text if result.message else "the fit failed"
+                    reason = result.message.text if result.message else "the fit failed"
                     trained_on = table.scheme.splits[job.split_number].trained_on
                     raise RuntimeError(
-                        f"candidate {candidate}, {trained_on}: {why}; leave it out of "
+                        f"candidate {candidate}, {trained_on}: {reason}; leave it out "
+                        f"of "
                         f"the grid, or leave on_failure='raise' out."
                     )
                 self._add_result(job, candidate, result)

@@ -246,7 +246,9 @@ class InnerSearches:
         readable_fits, _ = first_proofs(
             fits,
             fits.shape[1],
-            lambda some: self._is_beaten(self.mean_scores(table, some)[0], best),
+            lambda fits_to_read: self._is_beaten(
+                self.mean_scores(table, fits_to_read)[0], best
+            ),
         )
         return readable_fits
 

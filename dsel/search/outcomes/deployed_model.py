@@ -97,8 +97,8 @@ class InputFormat:
     def convert(self, X: RowsLike, estimator: BaseEstimator | None = None) -> Any:
         """Return rows as the models get them; ValueError if columns differ.
 
-        Columns of a data frame are found by name, or, for an `estimator`, must have
-        the order of the labeled rows, as everywhere in scikit-learn.
+        Columns of a data frame are found by name. For an `estimator` they must have the
+        order of the labeled rows, as everywhere in scikit-learn.
         """
         if isinstance(X, (str, os.PathLike)):
             raise TypeError(
@@ -147,10 +147,10 @@ class InputFormat:
     def _check_numbers(self, rows: Any) -> None:
         """Raise ValueError that names a column with a text in place of a number."""
         frame = nw.from_native(rows, eager_only=True).to_pandas()
-        others = [name for name in frame if not is_numeric_dtype(frame[name])]
-        schema = self.table_schema if others else None
+        text_columns = [name for name in frame if not is_numeric_dtype(frame[name])]
+        schema = self.table_schema if text_columns else None
         for column in () if schema is None else schema.columns:
-            if column.kind is not Kind.NUMBERS or column.name not in others:
+            if column.kind is not Kind.NUMBERS or column.name not in text_columns:
                 continue
             values = frame[column.name].astype(object)
             numbers = pd.to_numeric(values, errors="coerce")
@@ -208,7 +208,7 @@ class Deployed:
     ) -> "Deployed":
         """Return the model with this name among those that a search has certified.
 
-        `load_model` opens others by their names, where the tolerance needs them.
+        `load_model` opens other models by their names, if the tolerance needs them.
         """
         certificate = certificates[name]
         tolerance = None
@@ -264,8 +264,8 @@ def read_input_format(
 ) -> InputFormat:
     """Return how the models of an outcome get their rows.
 
-    `statements` are those of its record; `default` is the format where they have none,
-    as of dsel 0.2 or of `save_model`.
+    `statements` are those of the record of the outcome; `default` is the format if they
+    have none, as in records of dsel 0.2 or of `save_model`.
     """
     input_format = default
     if "input_format" in statements:

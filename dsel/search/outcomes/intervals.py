@@ -17,11 +17,11 @@ from dsel.results.certificate import loss_fields
 
 
 def tolerance_certificates(choice: Choice) -> Mapping[str, Certificate]:
-    """Return the certificates of a choice, by model, of tolerances that are known.
+    """Return the certificates of a choice whose tolerances are known, by model.
 
-    Where too few rows give the declared part of the predictions an infinite tolerance,
-    the largest part with a finite one takes its place, if a report was declared: all
-    tolerances of a report hold at once.
+    If rows are too few, the declared part of the predictions has an infinite tolerance.
+    Then the largest part with a finite tolerance replaces it, if a report was declared:
+    all tolerances of a report hold at once.
     """
     certificates, report = choice.certificates, choice.tolerances.get(ONE_FOLD)
     bounds = [certificate.bound for certificate in certificates.values()]

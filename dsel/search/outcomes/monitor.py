@@ -4,7 +4,7 @@ There are three kinds of tests, each at its own level: the new rows against the 
 ones, the disagreement of both models and, if the new rows have labels, their
 errors. One pass over the table counts for all of them, and keeps a sample of its rows.
 
-`promises` has what is tested, `new_labels` and `new_row_counts` what is counted.
+`promises` has the tested promises, `new_labels` and `new_row_counts` the counts.
 """
 
 from dataclasses import replace
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.checks import check_level, listing
 from dsel.data.targets import notes_on_blanks
-from dsel.data.unknown_values import select_unexpected
+from dsel.data.unknown_values import select_unexpected_values
 from dsel.families.estimator_kinds import is_regressor
 from dsel.losses.base import FoldCounts, Loss, PoolCounts, RefutableLoss
 from dsel.losses.calls import naming_loss
@@ -171,11 +171,11 @@ def read_report(
         notes.append(
             f"{n_unknown:,} labels are no class of the search: every model errs there"
         )
-    unexpected = select_unexpected(tally.unknown, tally.n_rows)
+    unexpected = select_unexpected_values(tally.unknown, tally.n_rows)
     notes += [column_values.line for column_values in unexpected]
     if promises.labeled is None:
-        why = promises.why_unknown or "the labeled rows are not known"
-        notes.append(f"{why}: new rows that equal a labeled one are counted, too")
+        reason = promises.why_unknown or "the labeled rows are not known"
+        notes.append(f"{reason}: new rows that equal a labeled one are counted, too")
     row_tests = [
         _test_rows(promises, tally, level),
         _test_disagreement(promises, tally, level),
@@ -202,8 +202,10 @@ def read_report(
         row_tests = [replace(t, result=UNTESTED, reason=IN_GROUPS) for t in row_tests]
         if is_single:
             option = context.labels.groups_option
-            why = f"{IN_GROUPS}; {option} names the column of their groups"
-            error_tests = [replace(t, result=UNTESTED, reason=why) for t in error_tests]
+            reason = f"{IN_GROUPS}; {option} names the column of their groups"
+            error_tests = [
+                replace(t, result=UNTESTED, reason=reason) for t in error_tests
+            ]
     tests = [*row_tests, *error_tests]
     n_duplicates = None if promises.labeled is None else tally.n_duplicates
     return MonitorReport(level, tally.n_rows, n_duplicates, tuple(tests), tuple(notes))
@@ -278,11 +280,11 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
     text = "Both models differ on no more rows than they"
     test = PromiseTest("disagreement", UNTESTED, f"{text} did on the pool", "")
     if any(map(is_regressor, promises.models.values())):
-        why = "predictions are numbers, which differ on nearly every row"
-        return replace(test, reason=why)
+        reason = "predictions are numbers, which differ on nearly every row"
+        return replace(test, reason=reason)
     if limit is None:
-        why = "no second model was compared with the deployed one on a pool"
-        return replace(test, reason=why)
+        reason = "no second model was compared with the deployed one on a pool"
+        return replace(test, reason=reason)
     if in_percent(limit) == in_percent(1.0):  # as it is printed
         return replace(test, limit=limit, reason=NO_LIMIT)
     # The last digits of the product are left out; they would show as 99.7499%
@@ -336,11 +338,11 @@ def _test_errors(
     ):
         bound = certificate.bound
         test = _make_test(model_name, certificate, bound)
-        why = _reason_for_no_test(certificate, loss) or why_no_labels
+        reason = _reason_for_no_test(certificate, loss) or why_no_labels
         if limits is not None and isnan(limits[index]):
-            why = why or "no new row with a label counts for it"
-        if why or limits is None:
-            tests.append(replace(test, reason=why))
+            reason = reason or "no new row with a label counts for it"
+        if reason or limits is None:
+            tests.append(replace(test, reason=reason))
             continue
         at_least = float(limits[index])
         is_cost = certificate.is_cost
@@ -371,11 +373,11 @@ def _test_tolerances(
     for index, (model_name, certificate) in enumerate(certificates.items()):
         limit = context.exceedances[index].exceeding_fraction
         test = _make_test(model_name, certificate, limit)
-        why = _reason_without_labels(context, tally)
+        reason = _reason_without_labels(context, tally)
         if not certificate.certified or certificate.says_nothing:
-            why = NO_LIMIT
-        if why:
-            tests.append(replace(test, reason=why))
+            reason = NO_LIMIT
+        if reason:
+            tests.append(replace(test, reason=reason))
             continue
         n_off, n_duplicates = (int(n[index]) for n in tally.counts)
         at_least = float(lower_rate_limits(n_off, n_duplicates, n_labels, level))

@@ -26,8 +26,8 @@ class NewLabels:
     target: str | None = None
     y: NDArray[Any] | None = None
     option: str = "`y` has them, or `target`"
-    """The arguments that have the labels, the last one with the name of their column;
-    the command line has another name."""
+    """The arguments that hold the labels, the last one with the name of their column.
+    The command line names them differently."""
     groups: Any = None
     """Column with the key of each row's group, or these keys; None without groups."""
     groups_option: str = "`groups`"

@@ -43,8 +43,8 @@ from dsel.search.outcomes.table_rows import TableRows, read_table_slice
 from dsel.typing import AnyArray, LabelsLike
 
 COMPARED_ROWS: Final = 2_000
-"""New rows, and labeled rows, that the two-sample test compares at most. It is made
-once, so there are more of them than before a search."""
+"""Most new rows, and most labeled rows, that the two-sample test compares. The test is
+made once, so there are more rows than before a search."""
 NO_LABEL: Final = -1
 """Code of a row without a label."""
 
@@ -58,8 +58,8 @@ class Tally:
     n_differ: Integers
     """Rows on which both models differ, then the duplicates of labeled rows in them."""
     n_labels: Integers
-    """Rows with a label, then the duplicates of labeled rows in them, then those whose
-    label is no class."""
+    """Numbers of rows with a label, of duplicates of labeled rows among them, and of
+    rows whose label is no class."""
     counts: Integers
     """Counts of the loss on rows with a label, by model, then those on duplicates of
     labeled rows; (2, n_models, ...)."""
@@ -198,11 +198,15 @@ class MonitorContext:
             [
                 np.stack(
                     [
-                        self._count(index, Rows(inside[some], y[some]), codes[some])
+                        self._count(
+                            index,
+                            Rows(inside[positions], y[positions]),
+                            codes[positions],
+                        )
                         for index, codes in enumerate(predicted)
                     ]
                 )
-                for some in map(np.flatnonzero, masks)
+                for positions in map(np.flatnonzero, masks)
             ]
         )
         # Rows with the smallest random words are a random sample that does not depend

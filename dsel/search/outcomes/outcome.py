@@ -43,7 +43,7 @@ from dsel.search.outcomes.new_labels import NewLabels, check_new_labels
 from dsel.search.outcomes.predict_table import PredictedTable, predict_table
 from dsel.search.outcomes.promises import (
     Promises,
-    check_labeled,
+    check_labeled_rows,
     disagreement_limit,
 )
 from dsel.typing import GroupsLike, LabelsLike, Options, PathLike, PoolLike, RowsLike
@@ -70,9 +70,9 @@ CHECK_ROWS: Final = 200
 class Outcome:
     """The result of a search.
 
-    A pickle or a copy of it has the fitted models, and neither the labeled rows nor the
-    keys of their groups: its `monitor` takes the rows as `labeled`. Queried rows of the
-    pool stay, for `query_rows`.
+    A pickle or a copy of an outcome has the fitted models, but neither the labeled rows
+    nor the keys of their groups: its `monitor` gets the rows by the argument `labeled`.
+    Queried rows of the pool are kept for `query_rows`.
     """
 
     results: xr.Dataset
@@ -101,7 +101,7 @@ class Outcome:
         """Return the state of a pickle, without the labeled rows.
 
         The functions that fit or open models again hold rows, or the options of a
-        store, so the models themselves take their place.
+        store, so they are replaced by the models themselves.
         """
         # Cached properties are left out too: some refer to the labeled rows.
         state = {field.name: getattr(self, field.name) for field in fields(self)}
@@ -205,9 +205,9 @@ class Outcome:
     def plot(self) -> "ResultsPlots":
         """Figures of the search, as ``results.dsel.plot`` has them.
 
-        Called, it draws the error over the grid, or the bounds if there is no grid, as
-        after `dsel.certify`. Its print and completion list the other figures that this
-        search has. Needs the extra ``plots``.
+        A call draws the error over the grid, or the bounds if there is no grid, as
+        after `dsel.certify`. Its print and completion list the other figures of this
+        search. Needs the extra ``plots``.
 
         Examples
         --------
@@ -590,7 +590,7 @@ class Outcome:
         )
         known = self.labeled
         if labeled is not None:
-            passed = check_labeled(
+            passed = check_labeled_rows(
                 labeled,
                 self.input_format,
                 int(self.results[N_LABELED]),
@@ -812,8 +812,8 @@ def write_outcome(
 ) -> dict[str, Any]:
     """Write an outcome to a store, make it final, and return the final record.
 
-    That is of another run, if that was first. `why_unstored` is the reason why models
-    cannot be stored, if its user was warned of it already.
+    If another run was first, this is its record. `why_unstored` is the reason why
+    models cannot be stored, if the user was warned of it already.
     """
     # The outcome lists these files, and therefore it is written after them.
     store.save(CUBE, outcome.results)

@@ -157,7 +157,10 @@ def predict_pool(
         opened,
         path,
         predict_block,
-        {name: (some.shape[1:], *type_of(name)) for name, some in first_row.items()},
+        {
+            name: (values.shape[1:], *type_of(name))
+            for name, values in first_row.items()
+        },
         block_rows=PREDICTED_ROWS,
         attributes={} if classes is None else {"classes": [*map(str, classes)]},
         client=client,

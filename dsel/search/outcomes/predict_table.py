@@ -33,7 +33,7 @@ from dsel.data.unknown_values import (
     find_unknown_values,
     known_values,
     merge_unknown_values,
-    select_unexpected,
+    select_unexpected_values,
 )
 from dsel.errors import explain_interrupt
 from dsel.families.estimator_kinds import is_classifier
@@ -67,7 +67,7 @@ PROBABILITY: Final = "probability_"
 MOST_UNLIKE: Final = 0.02
 """Share of rows with values that no labeled row has, from which a bound says so."""
 NEAR_PROBABILITIES: Final = 1e-9
-"""Probabilities that differ by less may be in another order than the scores."""
+"""Probabilities that differ by less may have another order than the scores."""
 BY_LARGEST: Final = (
     Boosting,
     ExtraTreesClassifier,
@@ -252,7 +252,7 @@ def predict_table(
         done,
         tuple(head.columns),
         table.unused,
-        tuple(select_unexpected(unknown, done)),
+        tuple(select_unexpected_values(unknown, done)),
         table.dialect if is_csv else PLAIN_DIALECT,
         table.taken_by_position,
         table.file_notes,
@@ -276,7 +276,8 @@ class _BlockPredictor:
     def predict(self, X: Any, row_numbers: Integers) -> PredictedSlice:
         """Return predictions for a block, and unknown values by column.
 
-        `row_numbers` are those of the rows. Unknown values are in no labeled row.
+        `row_numbers` are those of the rows. Unknown values are values that no labeled
+        row has.
         """
         carried: dict[str, Any] = {ROW: row_numbers}
         if isinstance(X, Frame) and self.ids:

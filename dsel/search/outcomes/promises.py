@@ -61,9 +61,9 @@ class Promises:
     def loss(self) -> Loss | None:
         """Loss that the search has bounded; None if it cannot be tested.
 
-        Stored results keep only its text, by which a loss of dsel is made again. A loss
-        of the user's own is a `DistanceLoss`, or needs lower limits, and counts that
-        add up over blocks.
+        Stored results keep only the text of the loss, from which a loss of dsel is made
+        again. A loss of the user can be tested if it is a `DistanceLoss`, or if it has
+        lower limits and counts that add up over blocks.
         """
         text, own_loss = self.choice.certificate.loss, self.own_loss
         if (named := loss_of_text(text)) is not None:
@@ -94,8 +94,8 @@ def disagreement_delta(choice: Choice) -> float:
 def disagreement_limit(cube: xr.Dataset, choice: Choice) -> float | None:
     """Return the limit, from the pool, of the rate at which the bounded models differ.
 
-    It is a statement of its own, at `disagreement_delta`, which all folds share, since
-    the labels choose the deployed one. None if no pool was counted.
+    The limit is a separate statement, at `disagreement_delta`, which all folds share,
+    since the labels choose the deployed fold. None if no pool was counted.
     """
     fold = choice.certificates[ONE_FOLD].fold if ONE_FOLD in choice.certificates else 0
     if ALL_ROWS not in choice.certificates or fold is None:
@@ -126,10 +126,10 @@ def open_promises(
     encoding: str | None = None,
     groups: str | None = None,
 ) -> tuple[Promises, tuple[str, ...]]:
-    """Open what a search in a place has promised; return it, and notes.
+    """Open the promises of the search in a place; return them, and notes.
 
-    `labeled` is the table of its labeled rows; None takes the one that it names. Its
-    column `groups` has the key of each row's group.
+    `labeled` is the table of its labeled rows; None selects the table that the results
+    name. Its column `groups` has the key of the group of each row.
     """
     choice, _ = read_choice(place)
     choice = read_labeled_result(Place(place, name="place"), Choice) or choice
@@ -148,11 +148,11 @@ def open_promises(
     )
     location = labeled or (None if tables is None else tables.labeled)
     if location is None:
-        why = f"the results do not name the labeled table; {NAME_LABELED}"
-        return replace(promises, why_unknown=why), ()
+        reason = f"the results do not name the labeled table; {NAME_LABELED}"
+        return replace(promises, why_unknown=reason), ()
     if labeled is None and not os.path.exists(location):
-        why = f"{location!r} is not there any more; {NAME_LABELED}"
-        return replace(promises, why_unknown=why), ()
+        reason = f"{location!r} is not there any more; {NAME_LABELED}"
+        return replace(promises, why_unknown=reason), ()
     target = None if tables is None else tables.target
     rows, keys, ids = read_labeled_rows(
         location,
@@ -174,12 +174,13 @@ def open_promises(
     return promises, (note,)
 
 
-def check_labeled(
+def check_labeled_rows(
     X: RowsLike, input_format: InputFormat, n_labeled: int, known: RowHashes | None
 ) -> LabeledRows:
     """Return the labeled rows of a search; ValueError if these are others.
 
-    `known` are the hashes of its rows; None if it kept none, as runs of dsel 0.2.
+    `known` are the hashes of the rows of the search; None if it stored none, as in runs
+    of dsel 0.2.
     """
     check_rows(X, "`labeled`")
     rows = wrap_unlabeled_rows(input_format.convert(X), "`labeled`")
@@ -188,10 +189,11 @@ def check_labeled(
         raise ValueError(f"{wanted}, got {rows.n_rows:,} rows.")
     if known is None:
         return rows
-    if len(others := np.flatnonzero(~known.find(rows.X))):
+    if len(unknown_rows := np.flatnonzero(~known.find(rows.X))):
         raise ValueError(
-            f"{wanted}, but {len(others):,} of the passed rows are not among them, the "
-            f"first at index {others[0]}."
+            f"{wanted}, but {len(unknown_rows):,} of the passed rows are not among "
+            f"them, the "
+            f"first at index {unknown_rows[0]}."
         )
     return rows
 

@@ -41,8 +41,8 @@ C = TypeVar("C")
 R = TypeVar("R")
 
 BLOCK_ROWS: Final = (2**14, 2**17)
-"""Fewest and most rows of a task, which a model predicts at once: for any number of
-rows pandas and scikit-learn take about 10 ms."""
+"""Fewest and most rows of a task, which a model predicts in one call: pandas and
+scikit-learn take about 10 ms for a call with any number of rows."""
 BLOCK_CELLS: Final = 2**22
 """Approximate number of values of a task."""
 
@@ -297,7 +297,7 @@ def _ids_of(
 ) -> tuple[str, ...]:
     """Return the columns to copy: by default those of `dsel select --id`.
 
-    Without any, the names of the rows identify them, where the table has some.
+    Without such columns the names of the rows identify them, if the table has names.
     """
     known, features = ((), ()) if schema is None else (schema.ids, schema.names)
     known = tuple(name for name in known if name in (*row_names, *names))

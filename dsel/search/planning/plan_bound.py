@@ -53,9 +53,9 @@ NEXT: Final = (
     "you have one; `dsel.plots.plot_bound_plan(plan)` for a figure",
 )
 DISAGREEMENT_OF_ERROR: Final = 1 / 3
-"""Default ratio of the disagreement, of the model of all rows and one without 20% of
-them, to the error: .3 to .5 on letter, magic, optdigits, pendigits, satimage and
-spambase with 300 to 2,000 labels."""
+"""Default ratio to the error of the disagreement between the model of all rows and a
+model without 20% of them: 0.3 to 0.5 on letter, magic, optdigits, pendigits, satimage
+and spambase with 300 to 2,000 labels."""
 QUANTITIES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     names.BOUND: ("bound", lambda rate: _rate_text(min(1.0, rate), "-")),
     names.LABEL_TERM: ("from labels", lambda rate: _rate_text(rate, "-")),
@@ -79,7 +79,7 @@ PLAIN_HOLDOUT_ROW: Final = ExpectedBound(
 class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
     """The Dataset of `plan_bound`, which is shown as a sentence, a table and notes.
 
-    A part of it that lacks a dimension or the attributes is shown as any Dataset.
+    A part of it that lacks a dimension or the attributes is shown like any Dataset.
 
     Examples
     --------
@@ -139,9 +139,9 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
 
     def shown_rows(self) -> list[ShownRow]:
         """Return the title, tables, an explanation of each table row, and notes."""
-        (_, first), *others = self.tables()
+        (_, first), *other_tables = self.tables()
         shown_rows: list[ShownRow] = [("", f"{self.attrs['title']}:"), *first]
-        for title, rows in others:
+        for title, rows in other_tables:
             shown_rows += [("", f"{title.capitalize()}:"), *rows]
         heads = [name for name, *_ in first]
         defaults = [name_row(name) for name in (ONE_FOLD, ALL_ROWS)]
@@ -465,7 +465,7 @@ def _notes_on_limit(case: Case, folds: Sequence[int], limit: float) -> list[str]
 def _count_rows_for_limit(
     case: Case, folds: Sequence[int], limit: float
 ) -> dict[str, tuple[tuple[str, str], Integers]]:
-    """Return how many labels, or pool rows, a wanted bound needs; as variables."""
+    """Return variables with the labels, or the pool rows, that a wanted bound needs."""
     table = (names.CERTIFICATE, names.N_FOLDS)
     fields = {"labels_needed": "n_labeled", "pool_rows_needed": "n_unlabeled"}
     return {

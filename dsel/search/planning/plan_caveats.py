@@ -186,7 +186,7 @@ def plan_caveats(
 def caveats_of_copies(
     X: Features, y: AnyArray, columns: Sequence[str] | None, target: object
 ) -> list[Caveat]:
-    """Return a caveat for each column from which alone the label follows.
+    """Return a caveat for each column that alone determines the label.
 
     `columns` and `target` are their names, None without names.
     """
@@ -211,9 +211,11 @@ def notes_on_names(labeled: LabeledRows, pool: Pool | None) -> list[str]:
     ]
 
 
-def notes_on_proofs(main: Loss, *others: object) -> list[str]:
+def notes_on_proofs(main: Loss, *other_objects: object) -> list[str]:
     """Return a note about a bound of which parts are of users, as are their proofs."""
-    objects = [part for part in (main, main.statistic, *others) if not is_of_dsel(part)]
+    objects = [
+        part for part in (main, main.statistic, *other_objects) if not is_of_dsel(part)
+    ]
     names = list(dict.fromkeys(type(part).__name__ for part in objects))
     if not names:
         return []
@@ -260,9 +262,9 @@ def known_assumptions(
     duplicates: DuplicatesAcrossFolds,
     violation: str = "",
 ) -> tuple[Assumption, ...]:
-    """Return the assumptions of a certificate, as far as known before the run.
+    """Return the assumptions of a certificate, as far as they are known before the run.
 
-    `violation` is why labeled rows are known to be no random sample, or "".
+    `violation` is the reason why labeled rows are known to be no random sample, or "".
     """
     known = list[Assumption]()
     has_pool = search.pool is not None
@@ -382,7 +384,7 @@ def caveats_of_sizes(
 ) -> list[Caveat]:
     """Return caveats about folds with too few rows, or groups, for a small bound.
 
-    `unit` is what is counted, ``row`` or ``group``.
+    `unit` is the counted unit, ``row`` or ``group``.
     """
     texts = []
     if pool is not None and pool.n_rows < SMALL_POOL:
@@ -426,7 +428,7 @@ def _caveat_of_scaling(X: Any) -> str:
 def smallest_limit(search: PlannedSearch, factor: int = 1) -> float:
     """Return the limit of the best fold if no model makes any error, part of `largest`.
 
-    `factor` as many rows are assumed. NaN if the loss is of numbers.
+    The number of rows is multiplied by `factor`. NaN if the loss is for regressors.
     """
     losses, labeled = search.context.losses, search.labeled
     main = losses.main
@@ -484,7 +486,7 @@ def note_on_possible_bound(search: PlannedSearch, most: float = LARGE) -> str:
 def check_possible_bound(search: PlannedSearch) -> None:
     """Raise ValueError if the bound of a plan cannot say anything of use.
 
-    That is, if rows are too few, or if every row of a pool equals a labeled row.
+    This is so if rows are too few, or if every row of a pool equals a labeled row.
     """
     # Other certificates bound no single fold, and may have folds of one row.
     bounds_folds = search.method.is_nested or search.scheme.is_holdout

@@ -79,7 +79,7 @@ def check_queries(search: PlannedSearch) -> None:
          f"them out"),
     )  # fmt: skip
     argument = f"`n_queries` {search.n_queries}"
-    raise_first(*((is_wrong, f"{argument} {why}.") for is_wrong, why in reasons))
+    raise_first(*((is_wrong, f"{argument} {reason}.") for is_wrong, reason in reasons))
 
 
 def make_context(
@@ -189,12 +189,12 @@ def read_prior(
         return None
     n = len(candidates)
     if not method.supports_prior:
-        why = "a nested search does not pay for its candidates"
+        reason = "a nested search does not pay for its candidates"
         raise ValueError(
             f"`prior` is for "
             f"certificate={names_of_methods(lambda m: m.supports_prior)}, "
             f"which divide delta among the candidates, got {method.name or None!r}; "
-            f"leave it out{'' if method.divides_delta else f': {why}'}."
+            f"leave it out{'' if method.divides_delta else f': {reason}'}."
         )
     weights: Any = prior
     if callable(prior):
@@ -309,8 +309,8 @@ def plan_identity(
 def list_user_code(context: JobContext, *other_objects: object) -> list[str]:
     """Return the source texts of the user's code that counts and ranks.
 
-    An edited loss, statistic, kernel, family, criterion or certificate counts something
-    else under its old name.
+    An edited loss, statistic, kernel, family, criterion or certificate gives other
+    counts under its old name.
     """
     objects: list[object] = [
         context.losses.main,

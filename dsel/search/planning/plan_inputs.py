@@ -215,7 +215,7 @@ def rows_for_fits(
 ) -> LabeledRows:
     """Return the labeled rows as candidates get them: numbers, if none reads a frame.
 
-    Learners that are fitted on rows of the pool, too, get no names of columns.
+    Learners that are also fitted on rows of the pool get no names of columns.
     """
     if not takes_pool and _reads_frames(candidate_groups, original):
         return original
@@ -224,10 +224,10 @@ def rows_for_fits(
 
 
 def check_takes_labels(estimators: Iterable[Estimator], classes: AnyArray) -> None:
-    """Raise ValueError for labels that an estimator would not take as classes.
+    """Raise ValueError for labels that an estimator would not accept as classes.
 
-    XGBoost's classifiers want 0, 1, ..., and to semi-supervised learners -1 is no
-    class; others of other libraries code labels.
+    Classifiers of XGBoost need 0, 1, ..., and -1 is no class for semi-supervised
+    learners; classifiers of other libraries code labels themselves.
     """
     if np.array_equal(classes, np.arange(len(classes))):
         return

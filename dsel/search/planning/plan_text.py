@@ -21,11 +21,11 @@ from dsel.search.running.planned_search import PlanFacts, PlannedSearch
 
 def plan_lines(shown_rows: Iterable[ShownRow]) -> str:
     """Return a title, names with texts, and caveats as lines, wrapped at words."""
-    (_, title), *others = shown_rows
+    (_, title), *other_rows = shown_rows
     paragraphs = [
         (title, 4),
-        *((f"  {name:<14} {text}", 17) for name, text in others if name),
-        *((f"  {text}", 4) for name, text in others if not name),
+        *((f"  {name:<14} {text}", 17) for name, text in other_rows if name),
+        *((f"  {text}", 4) for name, text in other_rows if not name),
     ]
     return "\n".join(wrap_line(text, indent) for text, indent in paragraphs)
 
@@ -35,8 +35,8 @@ def plan_rows(
 ) -> list[ShownRow]:
     """Return rows of texts: a title, names with texts, and caveats.
 
-    In short they are rows, pool, number of fits, and what voids the bound, for which
-    somebody may stop the run. The choice has the other caveats.
+    The short form has rows, pool, number of fits, and the caveats that void the bound,
+    for which somebody may stop the run. The choice has the other caveats.
     """
     n, d = search.labeled.X.shape
     pool = "none"
@@ -198,8 +198,8 @@ def _baseline(search: PlannedSearch) -> dict[str, str]:
     difference = search.context.losses.baseline
     if difference is None:
         return {}
-    what, *others = dict.fromkeys(difference.described)
-    what = "always predicting the largest class" if others else what
+    what, *other_texts = dict.fromkeys(difference.described)
+    what = "always predicting the largest class" if other_texts else what
     return {
         "baseline": f"whether the models err less than {what}, at delta="
         f"{search.delta:g} of its own"

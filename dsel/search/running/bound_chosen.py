@@ -21,7 +21,7 @@ from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.chosen_caveats import (
     caveats_of_failed_all_rows,
     caveats_of_failed_folds,
-    caveats_of_unranked,
+    caveats_of_unranked_searches,
     notes_of_choice,
     notes_on_dropped_candidates,
 )
@@ -162,7 +162,7 @@ def make_bounded_model(search: BoundedSearch, name: str) -> BoundedModel:
     advice.find(caveats_of_failed_folds, plan, chosen.failed_folds, search.joint_bounds)
     advice.find(caveats_of_failed_all_rows, plan.deploy, chosen.failures, certificate)
     advice.find(caveats_of_missed_classes, context, certificate, model)
-    advice.find(caveats_of_unranked, plan.labeled, model)
+    advice.find(caveats_of_unranked_searches, plan.labeled, model)
     confusion = advice.call(count_confusion, context, ref, model)
     reports = ModelReports(
         losses=context.losses,

@@ -40,7 +40,7 @@ def caveats_of_failed_folds(
     # after the fits.
     unit = "row" if plan.row_groups is None else "group"
     rows = count_of(int(plan.scheme.fold_rows[list(failed)].sum()), unit)
-    causes = [f"{name_folds(fold)}: {why}" for fold, why in failed.items()]
+    causes = [f"{name_folds(fold)}: {reason}" for fold, reason in failed.items()]
     is_too_large = "is"
     if np.isfinite(joint_bounds.expected_holdout):
         is_too_large = "and the comparison with a hold-out set are"
@@ -73,7 +73,7 @@ def caveats_of_failed_all_rows(
     return [Caveat(Effect.WARNS, text + end)]
 
 
-def caveats_of_unranked(labeled: LabeledRows, model: Any) -> list[Caveat]:
+def caveats_of_unranked_searches(labeled: LabeledRows, model: Any) -> list[Caveat]:
     """Return a warning of each search in a model whose scores are all NaN.
 
     Such a search takes its first candidate, as if this one had been the best.
@@ -83,7 +83,7 @@ def caveats_of_unranked(labeled: LabeledRows, model: Any) -> list[Caveat]:
         score = getattr(search, "best_score_", None)
         if not isinstance(score, Real) or not np.isnan(float(score)):
             continue
-        why = ""
+        reason = ""
         scorer = getattr(search, "scorer_", None)
         # Steps of a pipeline before a search would change the rows.
         if callable(scorer) and not path:
@@ -92,13 +92,13 @@ def caveats_of_unranked(labeled: LabeledRows, model: Any) -> list[Caveat]:
                     search.best_estimator_, labeled.take(slice(None)), labeled.labels
                 )
             except Exception as error:  # scorers of users may raise any error
-                why = f", which fails ({error_line(error)})"
+                reason = f", which fails ({error_line(error)})"
         scoring = f"scoring={show(getattr(search, 'scoring', None))}"
         text = (
             f"{type(search).__name__} has ranked no candidate, and took the first one: "
             f"all of its scores are NaN; correct {scoring}"
         )
-        caveats.append(Caveat(Effect.WARNS, f"{text}{why}"))
+        caveats.append(Caveat(Effect.WARNS, f"{text}{reason}"))
     return caveats
 
 

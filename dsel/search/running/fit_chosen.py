@@ -96,7 +96,9 @@ class ChosenModels:
     @property
     def failed_folds(self) -> dict[int, str]:
         """Cause by fold, for the folds whose rows all count as errors."""
-        return {fold: why for fold, why in self.failures.items() if fold is not None}
+        return {
+            fold: reason for fold, reason in self.failures.items() if fold is not None
+        }
 
     def without_failed_folds(self, statistic: Statistic) -> FoldCounts:
         """Return the counts of the folds that a model has predicted."""
@@ -233,7 +235,9 @@ def collect_models(
             if fit.result.predicts_none_of(split):
                 why_unpredicted[ref] = message.text
     check_chosen_fits(run, why_failed, why_unpredicted)
-    unpredicted = {ref: f"`predict`: {why}" for ref, why in why_unpredicted.items()}
+    unpredicted = {
+        ref: f"`predict`: {reason}" for ref, reason in why_unpredicted.items()
+    }
     causes = why_failed | unpredicted
 
     folds = range(scheme.n_folds)
@@ -273,24 +277,24 @@ def check_chosen_fits(
     """
     plan = run.plan
     if run.options.raise_failures and why_failed:
-        ref, why = next(iter(why_failed.items()))
+        ref, reason = next(iter(why_failed.items()))
         trained_on = plan.scheme.outer_split(ref).trained_on
-        raise RuntimeError(f"what was chosen, {trained_on}: {why}")
+        raise RuntimeError(f"what was chosen, {trained_on}: {reason}")
     folds = range(run.plan.scheme.n_folds)
     first = next((fold for fold in folds if fold not in why_failed), None)
     what = "what was chosen" if plan.n_candidates > 1 else "the model"
     if first is None:
-        why = why_failed[0]
+        reason = why_failed[0]
         begin = f"{what} cannot be fitted:"
         if isinstance(plan.context.estimators[0], FunctionEstimator):
             begin = "your function failed when called"
     elif all(fold in why_failed or fold in why_unpredicted for fold in folds):
-        why = why_unpredicted[first]
+        reason = why_unpredicted[first]
         begin = f"{what} cannot predict; `predict` raised on all rows:"
     else:
         return
     trained_on = plan.scheme.outer_split(first or 0).trained_on
-    message = name_column(f"{trained_on}: {why}", plan.labeled)
+    message = name_column(f"{trained_on}: {reason}", plan.labeled)
     raise AllFitsFailedError(f"{begin} {message}")
 
 
