@@ -6,9 +6,11 @@ import os
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
+
+from dask.utils import natural_sort_key
 
 from dsel.checks import check_path, check_url, describe_missing_path
 from dsel.data.text import COMPRESSED
@@ -132,3 +134,18 @@ def files_in(folder: str, endings: tuple[str, ...]) -> list[str]:
         if name.lower().endswith(endings) and not name.startswith(("_", "."))
     ]
     return [os.path.join(folder, name) for name in names]
+
+
+def note_on_file_order(names: Sequence[str]) -> list[str]:
+    """Return a note if files are read in another order than their numbers have.
+
+    Dask reads part.2 before part.10, and pandas reads it after that file.
+    """
+    for name, other in zip(names, sorted(names, key=natural_sort_key), strict=True):
+        if name != other:
+            return [
+                f"the files are read in the order of their names, such as {name} "
+                f"before {other}, and their rows have numbers in this order; name a "
+                f"column of ids to find them again"
+            ]
+    return []

@@ -59,6 +59,15 @@ def test_monitor__keeps_the_promises_on_rows_of_the_same_population(outcome):
     )
 
 
+def test_monitor__says_that_a_model_of_arrays_takes_named_columns_by_position(outcome):
+    turned = pd.DataFrame(NEW, columns=NAMES)[NAMES[::-1]]
+    [note] = [
+        note for note in outcome.monitor(turned, y=TRUTH).notes if "order" in note
+    ]
+    assert "in their order: f, e, d, c, b, a" in note
+    assert outcome.monitor(NEW, y=TRUTH).notes == ()
+
+
 def test_monitor__counts_what_the_deployed_models_predict(outcome):
     report = outcome.monitor(NEW, y=TRUTH)
     one_fold, all_rows = (outcome.models[n].predict(NEW) for n in outcome.certificates)

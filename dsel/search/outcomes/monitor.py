@@ -89,15 +89,15 @@ def monitor_table(
         table = open_new_rows(promises, new_rows, new_labels, separator, encoding)
     context = MonitorContext.of(promises, table, new_labels)
     client = resolve_client(client)
-    notes = (
-        [] if new_labels.target is None else notes_on_blanks(context.classes.tolist())
-    )
+    notes = [note for note in [table.taken_by_position.rstrip(".")] if note]
+    if new_labels.target is not None:
+        notes += notes_on_blanks(context.classes.tolist())
     if new_labels.groups is not None:
         is_counted, group_notes = draw_rows_of_groups(
             promises, table, new_labels, client
         )
         context = replace(context, is_counted=is_counted)
-        notes = notes + group_notes
+        notes += group_notes
     tally: Tally | None = None
     show_progress = on_progress or (lambda done, total: None)
     for slice_tally in table.run(context, CountSlice(), client):

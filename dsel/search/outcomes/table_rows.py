@@ -17,6 +17,7 @@ from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Block, Pool, PoolSlice, read_blocks, send_values
 from dsel.data.schema import TableSchema, frame_of_texts
+from dsel.data.table_files import PARQUET, note_on_file_order
 from dsel.data.table_request import count_row_names
 from dsel.data.text import PLAIN_DIALECT, Dialect
 from dsel.data.text_tables import (
@@ -137,7 +138,9 @@ class TextTable(TableRows):
         self.ids = ids = _ids_of(schema, ids, names, row_names, with_record_ids)
         with text.hint_at_header(schema.names):
             schema.check_columns([*names, *row_names], self.where, ids, option=option)
-        self.file_notes = tuple(text.notes)
+        names_of_files = [os.path.basename(file.path) for file in text.files]
+        in_order = [] if ids else note_on_file_order(names_of_files)
+        self.file_notes = (*text.notes, *in_order)
         self.unused = tuple(n for n in names if n not in {*schema.names, *ids})
         self._text = text
         self._schema = replace(schema, ids=_new_ids(ids, schema))
@@ -198,6 +201,8 @@ class PoolRows(TableRows):
             n_columns = getattr(model, "n_features_in_", len(names or columns))
             pool = self._take_by_position(pool, n_columns, option)
         self.unused = tuple(n for n in columns if n not in (pool.columns or ()))
+        files = [n for n in pool.origin.stamps if n.lower().endswith(PARQUET)]
+        self.file_notes = () if self.ids else tuple(note_on_file_order(files))
         self._pool = _as_frames(pool)
         self.n_rows = pool.n_rows
 

@@ -40,6 +40,32 @@ def search(X, model=None, y=LABELS):
     return dsel.plan_search(None, [model], X[:120], y[:120], cv=3, random_state=0).run()
 
 
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_predict_table__notes_an_order_of_files_in_which_2_follows_10(tmp_path, ending):
+    outcome = search(FEATURES)
+    folder = tmp_path / "new"
+    folder.mkdir()
+    for number in range(12):
+        rows = FRAME[number * 20 : number * 20 + 20]
+        path = folder / f"part-{number}.{ending}"
+        write = rows.to_parquet if ending == "parquet" else rows.to_csv
+        write(path, index=False)
+    words = f"such as part-10.{ending} before part-2.{ending}"
+    with pytest.warns(GuaranteeWarning, match=words):
+        outcome.predict_table(folder, out=tmp_path / "p.csv")
+    with_ids = outcome.predict_table(folder, out=tmp_path / "i.parquet", id="id")
+    assert with_ids.notes == []
+    found = pd.read_parquet(with_ids.path)
+    expected = pd.Series(outcome.predict(FEATURES), index=FRAME["id"])
+    assert (found["label"] == expected[found["id"]].to_numpy()).all()
+    for number in range(12):
+        path = folder / f"part-{number}.{ending}"
+        path.rename(folder / f"part-{number:02}.{ending}")
+    made = outcome.predict_table(folder, out=tmp_path / "o.parquet")
+    assert made.notes == []
+    assert (pd.read_parquet(made.path)["label"] == expected.to_numpy()).all()
+
+
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 @pytest.mark.parametrize("is_new_pandas", [False, True])
 def test_predict_table__gives_the_model_frames_of_its_library(
