@@ -674,3 +674,29 @@ def test_certify__does_not_take_the_default_of_scoring_for_another_criterion():
 
     X, y = make_classification(60, random_state=0)
     assert "ranks by" not in str(dsel.certify(Ranks(), X, y, random_state=0))
+
+
+@pytest.mark.parametrize(
+    ("svc", "values", "seed"),
+    [
+        (SVC(), [-1, 0, 1], 0),
+        (SVC(C=100, tol=1e-8), [-2, -1, 0, 1, 2], 6),
+        (SVC(C=100, tol=1e-8), [-1, 0, 1], 0),
+    ],
+)
+def test_certify__counts_what_the_deployed_svc_predicts_where_classes_are_tied(
+    svc, values, seed
+):
+    # In the middle a decision value is zero but for rounding: which label a model
+    # predicts there, for a fifth of all rows or more, is what libsvm makes of it.
+    rng = np.random.default_rng(seed)
+    atoms = np.array(values, float)[:, np.newaxis]
+    rows = rng.integers(len(atoms), size=100)
+    share = (atoms[rows, 0] / 2 / max(values) + 0.5).clip(0, 1)
+    y = (rng.random(100) < share).astype(int)
+    pool = atoms[rng.integers(len(atoms), size=300)]
+    outcome = dsel.certify(svc, atoms[rows], y, pool, random_state=seed)
+    one, every = (outcome.models[name].predict(pool) for name in outcome.models)
+    fold = outcome.bounded_models["one_fold"].fold
+    counted = outcome.results.outer_disagreements.to_numpy().ravel()[fold]
+    assert counted == (one != every).sum()

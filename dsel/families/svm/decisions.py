@@ -1,18 +1,19 @@
-"""Winners of one-against-one votes, independent of rounding.
+"""Winners of one-against-one votes, which are those of the SVC that is deployed.
 
 Votes are counted in float32. Votes that its rounding could change are counted again in
-float64, by sums in a fixed order. So a class code depends neither on the precision nor
-on the other rows. The error bounds are proved in docs/theory/svm_votes.md.
+float64, by sums in a fixed order. Where a sum is zero but for rounding, the SVC itself
+predicts. So a class code depends neither on the precision nor on the other rows. The
+error bounds are proved in docs/theory/svm_votes.md.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike, Floats, Integers, Singles
-from dsel.families.svm.machines import Machines, RowsByClass
+from dsel.families.svm.machines import Machines, RowsByClass, make_svc
 from dsel.kernels.functions import Kernel, errors_of
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows
 
@@ -24,6 +25,9 @@ LEAST: Final = 1e-30
 MOST_DOUBLINGS: Final = {False: 1, True: 4}
 """Number of times that the exponents of a block may be doubled, by
 `KernelBlock.less_one`."""
+MOST_ROUNDINGS: Final = 1000.0
+"""Rounding errors of a decision value up to which libsvm, which rounds otherwise, is
+asked. A few do; a row that is asked in vain costs little."""
 TERM_ROUNDINGS: Final = 15
 """Roundings of one term in float32, in addition to those of its sum; with these
 doublings."""
@@ -102,10 +106,40 @@ class DecisionWeights:
     """Column of the kernel block for each support vector."""
     terms: tuple[tuple[PairTerms, PairTerms], ...]
     """Terms of every `LANES` models, for kernel values and for values minus 1."""
+    labeled: RowsByClass
+    """The labeled rows."""
+    svc: Any
+    """The unfitted SVC of any of the candidates."""
+    models: dict[int, Any] = field(default_factory=dict)
+    """Fitted SVCs that predict class codes, by number of the model, once needed."""
+
+    def predict(self, rows: Any, model: int) -> Integers:
+        """Return the class codes that libsvm predicts with one of the models."""
+        labeled, machines = self.labeled, self.machines
+        if model not in self.models:
+            candidate = machines.candidates[list(machines.model_of).index(model)]
+            self.models[model] = make_svc(
+                machines,
+                replace(labeled, columns=None),
+                np.sort(labeled.row_numbers),
+                self.svc,
+                candidate,
+                np.arange(len(labeled.starts) - 1),
+            )
+        if labeled.n_values:  # a precomputed kernel has a column for each labeled row
+            values = rows
+            rows = np.zeros((len(rows), labeled.n_values))
+            rows[:, labeled.row_numbers] = values
+        return np.asarray(self.models[model].predict(rows), dtype=np.int64)
 
 
-def arrange_duals(machines: Machines, labeled: RowsByClass) -> DecisionWeights:
-    """Arrange dual coefficients over kernel blocks whose columns are labeled rows."""
+def arrange_duals(
+    machines: Machines, labeled: RowsByClass, svc: Any
+) -> DecisionWeights:
+    """Arrange dual coefficients over kernel blocks whose columns are labeled rows.
+
+    `svc` is the unfitted SVC of any of the candidates.
+    """
     from dsel.families.svm import votes
     from dsel.families.svm.lanes import LANES
 
@@ -153,7 +187,7 @@ def arrange_duals(machines: Machines, labeled: RowsByClass) -> DecisionWeights:
                 )
             )
         terms.append((pair[0], pair[1]))
-    return DecisionWeights(machines, columns, tuple(terms))
+    return DecisionWeights(machines, columns, tuple(terms), labeled, svc)
 
 
 def decide(
@@ -194,6 +228,7 @@ def decide(
     if codes.min(initial=0) == 0:
         return codes
     pairs = np.triu_indices(len(present), 1)
+    is_tied = np.zeros(shape, dtype=np.bool_)
     for i in np.flatnonzero((codes < 0).any(axis=0)):
         undecided = np.flatnonzero(codes[:, i] < 0)
         # The kernel values of the row are computed for this row alone, so that they
@@ -203,15 +238,19 @@ def decide(
         decisions, limits = cell_decisions(
             duals, values, np.zeros_like(undecided), undecided
         )
-        # Duplicates and symmetric data make exact ties. A decision value within
-        # rounding of zero counts as zero, so that no order of adding turns it into a
-        # vote for the first class.
-        is_first = decisions > limits
+        # Duplicates and symmetric data make exact ties, whose label is a matter of
+        # rounding. That of the deployed model counts, however libsvm rounds.
+        is_near = np.abs(decisions) <= MOST_ROUNDINGS * limits
+        is_tied[undecided, i] = is_near.any(axis=0)
+        is_first = decisions > 0.0
         n_won = np.zeros((len(present), len(undecided)), dtype=np.int64)
         for winner, won in zip(pairs, (is_first, ~is_first), strict=True):
             np.add.at(n_won, winner, won)
         # The first class with the most votes wins, as in libsvm.
         codes[undecided, i] = present[n_won.argmax(axis=0)]
+    for model in np.flatnonzero(is_tied.any(axis=1)).tolist():
+        tied = is_tied[model]
+        codes[model, tied] = duals.predict(block.rows[rows[tied]], model)
     return codes
 
 

@@ -188,7 +188,7 @@ class GroupFit:
         tests: tuple[Any, ...],
     ) -> tuple[list[Integers], list[Exception]]:
         """Return the errors on each part of the test rows, and the exceptions there."""
-        duals = arrange_duals(machines, matrix.row_set)
+        duals = arrange_duals(machines, matrix.row_set, self.svc)
         errors, failures = list[Integers](), list[Exception]()
         for i, test_rows in enumerate(split.row_parts):
             try:

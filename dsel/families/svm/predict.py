@@ -25,7 +25,7 @@ from dsel.families.svm.decisions import (
     kernel_block,
 )
 from dsel.families.svm.fit import KERNEL_BLOCK_NBYTES
-from dsel.families.svm.machines import Machines, RowsByClass, make_svc
+from dsel.families.svm.machines import Machines, RowsByClass, make_svc, split_svc
 from dsel.kernels.functions import Kernel
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
 from dsel.typing import SplitNumbers
@@ -167,7 +167,8 @@ class PackedSVMs(FittedGroup):
             by_kernel: dict[Kernel, list[DecisionWeights]] = {}
             same_rows = [m for m in self.machines if m.rows_of == origin]
             for machines in sorted(same_rows, key=order):
-                duals = arrange_duals(machines, labeled)
+                estimator = self.estimators[machines.candidates[0]]
+                duals = arrange_duals(machines, labeled, split_svc(estimator)[2])
                 by_kernel.setdefault(machines.kernel, []).append(duals)
             kinds = {kernel.base for kernel in by_kernel}
             reference = {kind: reference_rows(labeled.rows, kind) for kind in kinds}

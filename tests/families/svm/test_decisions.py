@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numba import njit
+from sklearn.svm import SVC
 
 from dsel.families.svm.decisions import arrange_duals, cell_decisions
 from dsel.families.svm.lanes import LANES, ROWS, add_products
@@ -43,13 +44,15 @@ def labeled_of(rows, y):
 
 @pytest.fixture
 def duals(machines):
-    return arrange_duals(machines, labeled_of(np.zeros((600, 1)), CODES))
+    return arrange_duals(machines, labeled_of(np.zeros((600, 1)), CODES), SVC())
 
 
 def blocks_of(rows, y, machines, seen):
     """Yield the kernel blocks of some rows, and the machines of each."""
     labeled = labeled_of(rows, y)
-    by_kernel = {each.kernel: [arrange_duals(each, labeled)] for each in machines}
+    by_kernel = {
+        each.kernel: [arrange_duals(each, labeled, SVC())] for each in machines
+    }
     reference = {DISTANCES: reference_rows(labeled.rows, DISTANCES)}
     for block in SharedSupport(labeled, by_kernel, reference, ()).kernels(seen):
         yield block, by_kernel[block.kernel][0]

@@ -298,12 +298,14 @@ def test_predict__rows_of_fill_values_change_no_code_of_others(table, filled):
     np.testing.assert_array_equal(found[..., :-1], alone)
 
 
-def test_predict__a_decision_within_rounding_of_zero_counts_as_zero():
+def test_predict__a_decision_within_rounding_of_zero_is_that_of_the_model():
     X = np.array([[-1.0, 0.0], [1.0, 0.0], [-1.1, 0.3], [1.1, 0.3]] * 3)
     _, _, joined = fit(svcs((0.1, 1.0, 100.0), (0.3,), tol=1e-10), X, np.arange(12) % 2)
     middle = np.column_stack((np.zeros(1000), np.linspace(-3, 3, 1000)))
-    # Zero is no vote for the first class, as in libsvm.
-    assert (joined.predict(middle, [np.array(FULL)]) == 1).all()
+    [codes] = joined.predict(middle, [np.array(FULL)])
+    for candidate, predicted in enumerate(codes):
+        model = joined.model(candidate, FULL)
+        assert (predicted == model.predict(middle)).all()
 
 
 def test_join__of_some_has_their_support_vectors_alone_in_the_order_given(table):
