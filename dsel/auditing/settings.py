@@ -390,8 +390,8 @@ def _of_least_squares() -> dict[str, Setting]:
 
 SETTINGS: Final[Mapping[str, Setting]] = {
     **{k: v for m in METHODS.values() for k, v in _of_each_certificate(m).items()},
-    **{f"{m.name}, prior": _with_prior(m.name) for m in METHODS.values()
-       if m.supports_prior},
+    **{f"{name}, prior": _with_prior(name) for name, method in METHODS.items()
+       if method.supports_prior},
     "nested, rare class": Setting(biased_coin(0.1), Parity(), {"divisor": [1, 2, 3]}),
     "nested, full model differs": Setting(*_TURNCOAT, **_FEW_IN_POOL),
     "nested, no seed": Setting(*_UNSEEDED),

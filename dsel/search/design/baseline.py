@@ -265,7 +265,7 @@ def check_baseline(
     reasons = (
         (method is not None and not method.is_nested,
          f"is compared with the models of certificate='nested' with plain random "
-         f"folds, got certificate={(method and method.name) or None!r}; leave one of "
+         f"folds, got certificate={method and method.name!r}; leave one of "
          f"them out"),
         (losses.main.is_regression,
          "is for classifiers: wrong labels are compared, and of two numbers neither "

@@ -97,8 +97,8 @@ class SchemeRequest:
 class CertificateMethod:
     """One way to bound the error of a model, or to estimate it."""
 
-    name: str
-    """Value of `certificate=`; "" for an estimate, as in the cube."""
+    name: str | None
+    """Value of `certificate=`; None for an estimate."""
     ranks_by: str
     """Criterion that ranks the candidates."""
     pruning: Pruning
@@ -485,6 +485,7 @@ HOLDOUT_METHOD: Final = CertificateMethod(
 METHODS: Final[dict[str, CertificateMethod]] = {
     method.name: method
     for method in (NESTED_METHOD, CV_BOUND_METHOD, BEST_FOLD_METHOD, HOLDOUT_METHOD)
+    if method.name is not None
 }
 """Methods that give a guarantee, by name."""
 
@@ -493,7 +494,7 @@ def estimate_by(criterion: str) -> CertificateMethod:
     """Return the method that ranks by an estimate, and certifies nothing."""
     get_criterion(criterion)  # raises where there is none
     return CertificateMethod(
-        name="",
+        name=None,
         ranks_by=criterion,
         pruning=Pruning.EXACT,
         deploys=ALL_ROWS,

@@ -50,7 +50,7 @@ def check_losses(
         raise ValueError(
             f"{' and '.join(passed)} {'is' if is_one else 'are'} for "
             f"certificate='nested' with plain random folds and no `criterion`, got "
-            f"certificate={method.name or None!r}; the others are about the error: "
+            f"certificate={method.name!r}; the others are about the error: "
             f"leave {'it' if is_one else 'them'} out."
         )
 
@@ -65,7 +65,7 @@ def check_queries(search: PlannedSearch) -> None:
          "is for classifiers: two regressors differ on every row; leave it out"),
         (not method.is_nested,
          f"is for labels where the two models of certificate='nested' differ, got "
-         f"certificate={method.name or None!r}, which has one model; leave it out, and "
+         f"certificate={method.name!r}, which has one model; leave it out, and "
          f"give `cv` as a number"),
         (search.row_groups is not None,
          "is for labels of pool rows, whose groups are not known; leave it out, "
@@ -193,7 +193,7 @@ def read_prior(
         raise ValueError(
             f"`prior` is for "
             f"certificate={names_of_methods(lambda m: m.supports_prior)}, "
-            f"which divide delta among the candidates, got {method.name or None!r}; "
+            f"which divide delta among the candidates, got {method.name!r}; "
             f"leave it out{'' if method.divides_delta else f': {reason}'}."
         )
     weights: Any = prior

@@ -169,7 +169,7 @@ def _worker_nbytes(search: PlannedSearch) -> int:
 
 def _certificate_text(search: PlannedSearch) -> str:
     """Return the entry of the certificate: its delta, losses and models."""
-    if not search.method_name:
+    if search.method_name is None:
         return f"none: {search.criterion.name} is an estimate"
     text = f"{search.method_name} at delta={search.delta:g}"
     k = search.scheme.n_folds

@@ -209,7 +209,7 @@ def certify_model(search: BoundedSearch, name: str) -> Certificate:
     return search.description.make_certificate(
         model_bounds.of(name),
         plan.delta,
-        plan.method_name,
+        plan.method_name or plan.criterion.name,
         name,
         estimate=model_bounds.estimate,
         estimate_of_models=estimate_of_models,

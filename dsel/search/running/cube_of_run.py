@@ -187,7 +187,7 @@ def attributes_of_run(
     # more.
     versions = installed_versions().items()
     attributes: dict[str, object] = {
-        "certificate": plan.method_name,
+        "certificate": plan.method_name or "",  # as cubes of all versions have it
         "deploy": plan.deploy,
         "delta": plan.delta,
         names.CAVEATS: [to_record(caveat) for caveat in description.caveats],

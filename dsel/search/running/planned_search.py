@@ -95,8 +95,8 @@ class PlannedSearch:
         return self.labeled.classes
 
     @property
-    def method_name(self) -> str:
-        """Name of the certificate method; "" for a search that gives an estimate."""
+    def method_name(self) -> str | None:
+        """Name of the certificate method; None for a search that gives an estimate."""
         return self.method.name
 
     @property

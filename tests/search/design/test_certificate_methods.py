@@ -49,7 +49,7 @@ def test_plan_bound__has_a_row_for_every_certificate():
 
 def test_estimate__has_no_certificate_and_ranks_by_its_criterion():
     made = plan(criterion="cv_error")
-    assert made.search.method_name == ""
+    assert made.search.method_name is None
     assert not made.search.method.is_guarantee
     assert made.search.method.ranks_by == "cv_error"
 
