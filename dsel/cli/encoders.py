@@ -254,7 +254,7 @@ def _has_words_among_numbers(reason: TextReason, values: pd.Series) -> bool:
     """Return whether a few words stand among many numbers, and may be slips or gaps.
 
     Categories would lose the order of such numbers, and a new one in the pool would
-    stop.
+    stop the command.
     """
     if not any(option == "--gap" for option, _ in reason.as_numbers):
         return False

@@ -93,7 +93,7 @@ class AmountScan:
     --------
     >>> scan = AmountScan()
     >>> scan.add(pa.array(["1.234 €", "12,50 €", "$5"]), pa.array([2, 1, 1]))
-    >>> scan.n_by_sign, scan.marks, scan.either
+    >>> scan.n_by_sign, scan.marks, scan.ambiguous
     (Counter({'€': 3, '$': 1}), {',': '12,50 €'}, '1.234 €')
     """
 
@@ -104,10 +104,11 @@ class AmountScan:
         self.marks: dict[str, str] = {}
         """An example for each decimal mark that an amount shows: 1,234.5 and 1.23 show
         it, 1,234 and 123 do not."""
-        self.either: str | None = None
-        """An amount that is one number with decimal points, and another with commas."""
+        self.ambiguous: str | None = None
+        """An amount that is one number with decimal points, and another one with
+        decimal commas."""
         self.no_number: str | None = None
-        """A text whose digits are no number, such as $0,777.50."""
+        """A text whose digits do not form a number, such as $0,777.50."""
 
     def add(self, values: pa.Array, counts: pa.Array) -> None:
         """Count distinct texts, of which some are amounts."""
@@ -121,8 +122,8 @@ class AmountScan:
             if mark not in self.marks and len(shows):
                 self.marks[mark] = shows[0].as_py()
         has_mark = pc.and_(is_either, pc.match_substring_regex(digits, "[.,]"))
-        if self.either is None and len(doubtful := values.filter(has_mark)):
-            self.either = doubtful[0].as_py()
+        if self.ambiguous is None and len(doubtful := values.filter(has_mark)):
+            self.ambiguous = doubtful[0].as_py()
         is_amount = pc.or_(*by_mark.values())
         if self.no_number is None and len(bad := values.filter(pc.invert(is_amount))):
             self.no_number = bad[0].as_py()

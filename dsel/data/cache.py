@@ -13,7 +13,7 @@ from dsel.runtime.clients import count_threads, current_worker
 
 SPILL_FRACTION = 0.7  # share of a worker's memory limit; Dask's default for spilling
 IDLE_SECONDS: Final = 300.0  # an unused value is unlikely to be needed after this
-OWN: Final = "own-"
+GROUP_PREFIX: Final = "own-"
 """Prefix of the keys of values that only the fits of one group of candidates need."""
 
 
@@ -110,7 +110,7 @@ class LastUseCache:
 
     def get(self, key: str, make: Callable[[], Any]) -> Any:
         """Return the value stored under `key`, or make it; see `ByteCache.get`."""
-        if key.startswith(OWN):
+        if key.startswith(GROUP_PREFIX):
             self.own_keys.add(key)
         return self.cache.get(key, make)
 

@@ -1282,7 +1282,7 @@ def decimal_mark(
     for name, known in amounts.items():
         if known is not None:
             return known
-        either = scans[name].amounts.either
+        either = scans[name].amounts.ambiguous
         # Files with decimal commas usually separate values by semicolons.
         if either is not None and ("." in either or separator == ";"):
             digits = re.sub("[^0-9.,]", "", either)

@@ -45,7 +45,7 @@ class SplitKind(StrEnum):
     ROW = "without"
     """All rows but one."""
     LEAVE_ONE_OUT = "leave-one-out"
-    """All rows but one, for each row in turn: one split that stands for many models."""
+    """Each row in turn is left out: this is one split that stands for many models."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -28,7 +28,8 @@ from dsel.rounded_texts import (
 )
 
 LUCKY: Final = " (its fold was chosen by errors, so these are likely lucky)"
-"""Caveat about values of the model of one fold, which was chosen for its fold."""
+"""Caveat about values of the model of one fold, since the fold was chosen by its
+errors."""
 LIMITS_OF_0_2: Final = {
     "recall": "recall_at_least",
     "precision": "precision_at_least",

@@ -1,7 +1,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from dsel.data.cache import OWN, ByteCache, LastUseCache
+from dsel.data.cache import GROUP_PREFIX, ByteCache, LastUseCache
 from tests.clusters import wait_until
 
 
@@ -57,7 +57,7 @@ def test_get__drops_what_nobody_asked_for_in_a_while():
 def test_last_use__knows_what_is_the_groups_own():
     cache = ByteCache(100)
     ending = LastUseCache(cache)
-    for key in ("rows", f"{OWN}gram"):
+    for key in ("rows", f"{GROUP_PREFIX}gram"):
         cache.get(key, lambda: bytes(40))
         ending.get(key, lambda: bytes(40))
     assert cache.held == 80

@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.class_weight import compute_class_weight
 
 from dsel.arrays import Features, Floats, Integers, Singles, as_floats
-from dsel.data.cache import OWN
+from dsel.data.cache import GROUP_PREFIX
 from dsel.data.frames import Frame, names_of_frame
 from dsel.data.identity import content_hash, exact_text
 from dsel.data.splits import Split
@@ -254,7 +254,7 @@ class GroupFit:
                     gram[rows] = kernel.values(block)
             return gram
 
-        gram = cache.get(f"{OWN}svm-gram-{kernel!r}-{key}", compute)
+        gram = cache.get(f"{GROUP_PREFIX}svm-gram-{kernel!r}-{key}", compute)
         largest = 1.0 if kernel.base == DISTANCES else np.abs(gram).max(initial=0.0)
         norms = np.diagonal(row_set.rows) if row_set.n_values else reference.lengths
         self.matrix = KernelMatrix(

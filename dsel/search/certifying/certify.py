@@ -358,7 +358,7 @@ def check_folds(cv: int | str) -> int:
 def check_model(
     model: object, fit_params: Options | None, *, is_estimator: bool
 ) -> None:
-    """Raise TypeError if it is neither an estimator nor a function of two arguments."""
+    """Raise TypeError unless it is an estimator or a function of two arguments."""
     if isinstance(model, type) or not (is_estimator or callable(model)):
         what = f"{show_model(model)}."
         # The description of an array has a shape, too.

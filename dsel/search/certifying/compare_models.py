@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class _Queried(NamedTuple):
-    """The rows with the smallest words so far, of those on which the models differ."""
+    """Rows on which the models differ, those with the smallest random words so far."""
 
     words: NDArray[np.uint64]
     rows: Integers
