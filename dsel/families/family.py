@@ -382,32 +382,34 @@ class Family:
         raise NotImplementedError
 
 
+class SplitPart(NamedTuple):
+    """Part of an item of `FittedGroup.predict` that the models of one split predict."""
+
+    item: int
+    split_number: int
+    candidates: slice | Integers
+    """Positions of the candidates in the group."""
+    rows: slice | Integers
+
+
 def iter_splits(
     split_numbers: Sequence[SplitNumbers], n_candidates: int
-) -> Iterator[tuple[int, int, Any, Any]]:
+) -> Iterator[SplitPart]:
     """Yield each item and split with the indices of its candidates and rows.
 
     `split_numbers` are the `splits` of `FittedGroup.predict`. At least one of the two
     indices is a slice of all.
     """
+    every = slice(None)
     for item, chosen in enumerate(split_numbers):
         for split_number in np.unique(chosen).tolist():
+            positions = np.flatnonzero(chosen == split_number)
             if np.ndim(chosen) == 1:
-                yield (
-                    item,
-                    split_number,
-                    slice(None),
-                    np.flatnonzero(chosen == split_number),
-                )
-            elif np.all(chosen == split_number):
-                yield item, split_number, slice(None), slice(None)
+                yield SplitPart(item, split_number, every, positions)
+            elif len(positions) == np.size(chosen):
+                yield SplitPart(item, split_number, every, every)
             else:
-                yield (
-                    item,
-                    split_number,
-                    np.flatnonzero(chosen == split_number),
-                    slice(None),
-                )
+                yield SplitPart(item, split_number, positions, every)
 
 
 def join_order(

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dsel.arrays import Estimator
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.pool_parts import SampledRows
@@ -75,7 +76,7 @@ class JobContext:
     """The model with which those of the search are compared, or None."""
 
     @property
-    def estimators(self) -> list[Any]:
+    def estimators(self) -> list[Estimator]:
         """The candidates, unfitted."""
         candidate_groups = self.candidate_groups
         return [

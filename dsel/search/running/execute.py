@@ -5,11 +5,11 @@ Bounded models are kept next to it. If one cannot be stored, the run still compl
 but the user is warned before hours of fits.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import xarray as xr
@@ -189,7 +189,9 @@ def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
             f"from a copy, or choose another place."
         ) from error
     choice = replace(choice, bounded_models=models)
-    make_models: Any = partial(refit_models, run, cube, choice)
+    make_models: Callable[[], Mapping[str, Model]] = partial(
+        refit_models, run, cube, choice
+    )
     # Some models are not stored, are damaged, or have a type that is not trusted.
     with suppress(KeyError, ValueError):
         trusted = trusted_types(plan.context.estimators)
@@ -260,9 +262,9 @@ def trusted_types(estimators: Iterable[Estimator]) -> list[str]:
     return sorted(types)
 
 
-def _one_of_each(estimators: Iterable[Estimator]) -> list[Any]:
+def _one_of_each(estimators: Iterable[Estimator]) -> list[Estimator]:
     """Return one estimator of each kind, by its type and those of its parts."""
-    kinds: dict[str, Any] = {}
+    kinds: dict[str, Estimator] = {}
     for estimator in estimators:
         if isinstance(estimator, FunctionEstimator):
             continue  # the model that its function returns is kept
