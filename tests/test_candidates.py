@@ -83,7 +83,7 @@ def test_candidate_key__differs_by_family_kind_and_values():
     assert len(keys) == 6
 
 
-GROUP_PREFIX = """
+SCRIPT = """
 import numpy as np
 from sklearn.base import BaseEstimator
 from dsel.data.identity import exact_text
@@ -111,10 +111,10 @@ def text_of(script, seed="1", **changed):
 
 
 def test_exact_text__of_own_code_is_the_same_wherever_it_stands():
-    script = GROUP_PREFIX.replace("STEP", "1")
+    script = SCRIPT.replace("STEP", "1")
     text = text_of(script)
     assert text == text_of("\n\n# moved\n" + script, "2")
-    assert text != text_of(GROUP_PREFIX.replace("STEP", "2"))
+    assert text != text_of(SCRIPT.replace("STEP", "2"))
 
 
 def test_exact_text__changes_with_a_module_of_ones_own(tmp_path):
