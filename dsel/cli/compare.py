@@ -146,10 +146,10 @@ def name_sources(
     comparison: ModelComparison, places: tuple[str, str], pool: str, target: str
 ) -> ModelComparison:
     """Return a comparison with the names of files, the target and the date."""
-    models = {
-        name: f"{os.path.basename(place.rstrip('/'))} ({kind})"
-        for (name, kind), place in zip(comparison.sources.items(), places, strict=False)
-    }
+    models = dict[str, str]()
+    for (name, kind), place in zip(comparison.sources.items(), places, strict=False):
+        file = os.path.basename(place.rstrip("/"))
+        models |= {name: file, f"class of the {name}": kind}
     pool_and_rows = {
         "pool": os.path.basename(pool.rstrip("/")),
         "rows in the pool": f"{comparison.n_unlabeled:,}",

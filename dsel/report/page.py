@@ -163,8 +163,7 @@ def _title_of_comparison(comparison: ModelComparison) -> str:
     sources = comparison.sources
     if "old model" not in sources:  # it was kept before they were stored
         return "Is the new model better?"
-    # The class of a model in a folder stands below, with the pool.
-    old, new = (sources[f"{name} model"].partition(" (")[0] for name in ("old", "new"))
+    old, new = sources["old model"], sources["new model"]
     of = f", target {sources['target']}" if "target" in sources else ""
     if new == old:
         return f"Is the new {new} better than the old one{of}?"

@@ -49,7 +49,7 @@ def title_of_search(results: xr.Dataset, tables: RunTables | None) -> str:
         of = f" of {tables.target}" if tables.target else ""
         return f"How wrong predictions{of} can be: {table}"
     # The last step of a pipeline predicts.
-    learner = learner.rpartition(", ")[2].removesuffix(")")
+    learner = learner.rpartition(", ")[2].rstrip(")")
     return (
         f"How wrong this {learner or 'model'} can be: {', '.join(filter(None, about))}"
     )

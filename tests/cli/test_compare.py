@@ -98,7 +98,12 @@ def test_report__of_a_comparison_is_a_page_with_its_verdict(place):
         said = [text.replace("`", " ").split() for text in lines]
         assert [text for text in map(" ".join, said) if text not in shown] == []
         assert "Is new better than old, target label?" in shown
-        parts = "old model old (", "new model new (", "pool pool.parquet", "date 20"
+        parts = (
+            "old model old class of the old model ",
+            "new model new class of the new model ",
+            "pool pool.parquet",
+            "date 20",
+        )
         assert [part for part in parts if part not in shown] == []
         assert kept.headline() in shown
         assert page.count("<svg") == 1

@@ -153,7 +153,9 @@ def test_report_html__says_that_candidates_were_ranked_only_where_dsel_ranked_so
 def test_report_html__names_the_learner_inside_of_a_search():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
-    search = GridSearchCV(make_pipeline(Sign()), {"sign__column": [0, 1]}, cv=2)
+    steps = make_pipeline(StandardScaler(), Sign())
+    grid = {"pipeline__sign__column": [0, 1]}
+    search = GridSearchCV(make_pipeline(StandardScaler(), steps), grid, cv=2)
     outcome = dsel.certify(search, X, (X[:, 0] > 0).astype(int), random_state=0)
     title = " How wrong this Sign can be: chosen by GridSearchCV, 60 labeled rows, "
     assert words(report_html(outcome.results)).startswith(title)
