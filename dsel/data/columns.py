@@ -1,12 +1,16 @@
 """A check of whether a table has the columns that are needed of it."""
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import Self
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, Self
 
 from dsel.checks import letters_of, list_columns, listing, nearest_name
 from dsel.errors import Correction, UndecidedError, Way
 from dsel.option_values import join_names
+
+NOT_NAMED: Final[Mapping[str, str]] = MappingProxyType({})
+"""The argument that names a column, where none does."""
 
 
 class MissingColumnsError(UndecidedError):
@@ -59,13 +63,12 @@ def check_columns(
     way: str = "",
     *,
     used: Iterable[str] = (),
-    named: Iterable[str] = (),
-    option: str = "id",
+    named: Mapping[str, str] = NOT_NAMED,
 ) -> None:
     """Raise MissingColumnsError if a table lacks columns; it names all of them.
 
     `whose` tells why they are needed, and `way` is a way out. `used` are names that
-    have a meaning already, and `named` are those that the argument `option` names.
+    have a meaning already, and `named` has the argument of each that an argument names.
 
     Examples
     --------
@@ -79,17 +82,18 @@ def check_columns(
     if not (missing := [name for name in wanted if name not in {*columns}]):
         return
     shown = [
-        f"{name!r}{f' (of `{option}`)' if name in {*named} else ''}" for name in missing
+        f"{name!r}{f' (of `{named[name]}`)' if name in named else ''}"
+        for name in missing
     ]
     raise MissingColumnsError(
         f"{where} lacks the column{'s' if len(missing) > 1 else ''} "
         f"{listing(shown, 10)}{whose}{list_columns(columns, missing[0], used)}{way}",
-        [name for name in missing if name not in {*named}],
+        [name for name in missing if name not in named],
         [
-            Correction(f"--{option}", name, None if near is None else str(near))
+            Correction(f"--{named[name]}", name, None if near is None else str(near))
             for name in missing
-            if name in {*named}
-            and ((near := nearest_name(name, columns)) or option == "id")
+            if name in named
+            and ((near := nearest_name(name, columns)) or named[name] == "id")
         ],
         [name for name in columns if name not in {*wanted, *used}],
     )

@@ -250,13 +250,11 @@ class TableSchema:
         self,
         names: Iterable[str],
         where: str,
-        ids: Sequence[str] | None = None,
-        *,
-        option: str = "id",
+        ids: Mapping[str, str] | None = None,
     ) -> None:
         """Raise ValueError that names all features and ids which a table lacks.
 
-        `ids`, which the argument `option` names, are by default those of the schema.
+        `ids` have the argument that names them; by default they are the schema's.
         """
         names, wanted = [*names], (*self.names, *(self.ids if ids is None else ids))
         there, way = {*names}, ""
@@ -279,8 +277,7 @@ class TableSchema:
                 whose,
                 way,
                 used=[*wanted, *used],
-                named=ids or (),
-                option=option,
+                named=ids or {},
             )
         except MissingColumnsError as error:
             raise error.with_way(labels) from None

@@ -74,6 +74,18 @@ def test_monitor__of_groups_tests_one_row_of_each(tmp_path, name):
     later.drop(columns="shop").to_csv(tmp_path / "other.csv", index=False)
     text = " ".join(run(*asked[:2], tmp_path / "other.csv", *asked[3:]).output.split())
     assert "--groups names the column of their groups" in text
+    words = (
+        *asked[:2],
+        tmp_path / "other.csv",
+        "--target",
+        "labels",
+        "--groups",
+        "shop",
+    )
+    message = " ".join(run(*words).output.split())
+    assert "lacks the columns 'labels' (of --target), 'shop' (of --groups)" in message
+    # With the target that is near, the group is missing still.
+    assert "lacks the column 'shop' (of --groups); it has" in message
 
 
 def test_monitor__ends_with_3_where_something_is_refuted(place):

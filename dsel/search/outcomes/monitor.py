@@ -133,7 +133,8 @@ def open_new_rows(
     ):
         input_format = input_format.with_number_column(new_labels.target)
     group_column = new_labels.groups if isinstance(new_labels.groups, str) else None
-    columns = [name for name in (new_labels.target, group_column) if name is not None]
+    arguments = ((new_labels.target, "target"), (group_column, "groups"))
+    argument_of = {name: argument for name, argument in arguments if name is not None}
     if new_labels.groups is not None and not promises.are_in_groups:
         raise ValueError(
             f"{new_labels.groups_option} is for a search with groups, and these bounds "
@@ -142,8 +143,8 @@ def open_new_rows(
     return open_table(
         input_format,
         new_rows,
-        tuple(columns) or None,
-        option="target" if group_column is None else "target` or `groups",
+        tuple(argument_of) or None,
+        argument_of=argument_of,
         model=next(iter(promises.models.values())),
         with_record_ids=True,
         separator=separator,

@@ -5,13 +5,13 @@ the schema of the labeled table, and tasks read all other files.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from dsel.checks import describe_missing_path
-from dsel.data.columns import check_columns
+from dsel.data.columns import NOT_NAMED, check_columns
 from dsel.data.labeled import text_on_positions, with_columns
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
@@ -83,16 +83,16 @@ def open_table(
     ids: tuple[str, ...] | None,
     *,
     model: Any,
-    option: str = "id",
+    argument_of: Mapping[str, str] = NOT_NAMED,
     with_record_ids: bool = False,
     separator: str | None = None,
     encoding: str | None = None,
 ) -> TableRows:
     """Open a table for predictions by one model, or by several with the same columns.
 
-    `ids` are columns that no model uses; errors name their argument `option`. With
-    `with_record_ids` those of `dsel select --id` are read, too, where the table has
-    them.
+    `ids` are columns that no model uses; `argument_of` has the arguments that name them
+    if that is not ``id``. With `with_record_ids` those of `dsel select --id` are read,
+    too, where the table has them.
     """
     is_file = isinstance(source, (str, os.PathLike))
     if is_file and "://" not in str(source) and not os.path.exists(source):
@@ -107,9 +107,9 @@ def open_table(
             encoding=encoding,
             like=input_format.table_schema,
         )
-        return TextTable(input_format, text, ids, option, with_record_ids)
+        return TextTable(input_format, text, ids, argument_of, with_record_ids)
     with rename_in_errors({"`pool`": "`source`"}):
-        return PoolRows(input_format, model, source, ids, option, with_record_ids)
+        return PoolRows(input_format, model, source, ids, argument_of, with_record_ids)
 
 
 class TextTable(TableRows):
@@ -123,7 +123,7 @@ class TextTable(TableRows):
         input_format: InputFormat,
         text: TextSource,
         ids: tuple[str, ...] | None,
-        option: str,
+        argument_of: Mapping[str, str],
         with_record_ids: bool,
     ) -> None:
         self.where = repr(text.location)
@@ -137,7 +137,8 @@ class TextTable(TableRows):
         names, row_names = text.names, text.row_number_names
         self.ids = ids = _ids_of(schema, ids, names, row_names, with_record_ids)
         with text.hint_at_header(schema.names):
-            schema.check_columns([*names, *row_names], self.where, ids, option=option)
+            named = _name_arguments(ids, argument_of)
+            schema.check_columns([*names, *row_names], self.where, named)
         names_of_files = [os.path.basename(file.path) for file in text.files]
         in_order = [] if ids else note_on_file_order(names_of_files)
         self.file_notes = (*text.notes, *in_order)
@@ -179,7 +180,7 @@ class PoolRows(TableRows):
         model: Model,
         source: PoolLike,
         ids: tuple[str, ...] | None,
-        option: str = "id",
+        argument_of: Mapping[str, str] = NOT_NAMED,
         with_record_ids: bool = False,
     ) -> None:
         pool = open_pool(source)
@@ -195,11 +196,11 @@ class PoolRows(TableRows):
                 os.fspath(source) if isinstance(source, str | os.PathLike) else ""
             )
             pool = self._find_columns(
-                pool, names, input_format.table_schema, option, location
+                pool, names, input_format.table_schema, argument_of, location
             )
         else:
             n_columns = getattr(model, "n_features_in_", len(names or columns))
-            pool = self._take_by_position(pool, n_columns, option)
+            pool = self._take_by_position(pool, n_columns, argument_of)
         self.unused = tuple(n for n in columns if n not in (pool.columns or ()))
         files = [n for n in pool.origin.stamps if n.lower().endswith(PARQUET)]
         self.file_notes = () if self.ids else tuple(note_on_file_order(files))
@@ -211,16 +212,17 @@ class PoolRows(TableRows):
         pool: Pool,
         names: Sequence[str],
         schema: TableSchema | None,
-        option: str,
+        argument_of: Mapping[str, str],
         location: str,
     ) -> Pool:
         """Return the columns of the model and of `ids`, by their names."""
         columns, ids = pool.columns or (), self.ids
         needed = dict.fromkeys((*names, *ids))
+        named = _name_arguments(ids, argument_of)
         if schema is None:
-            check_columns(columns, needed, self.where, named=ids, option=option)
+            check_columns(columns, needed, self.where, named=named)
         else:
-            schema.check_columns(columns, self.where, ids, option=option)
+            schema.check_columns(columns, self.where, named)
         # Smaller blocks of one row group would be decoded together, and joined.
         n_rows = _block_rows(len(needed), pool.n_rows)
         pool = pool.with_columns(needed, block_rows=n_rows)
@@ -232,14 +234,15 @@ class PoolRows(TableRows):
         like = replace(schema, ids=_new_ids(ids, schema))
         return convert_pool(pool, like, location, where=self.where)
 
-    def _take_by_position(self, pool: Pool, n_columns: int, option: str) -> Pool:
+    def _take_by_position(
+        self, pool: Pool, n_columns: int, argument_of: Mapping[str, str]
+    ) -> Pool:
         """Return the columns of the model, which knows no names, or finds none here."""
         if self.ids:
-            instead = (
-                ", and pass the labels as y=" if option.startswith("target") else ""
-            )
+            argument = _name_arguments(self.ids, argument_of)[self.ids[0]]
+            instead = ", and pass the labels as y=" if argument == "target" else ""
             raise ValueError(
-                f"`{option}` names {self.ids[0]!r}, but columns are found by names "
+                f"`{argument}` names {self.ids[0]!r}, but columns are found by names "
                 f"where both the labeled rows and {self.where} have some; leave it out"
                 f"{instead}."
             )
@@ -309,6 +312,13 @@ def _ids_of(
     if ids is not None:
         return tuple(dict.fromkeys((*ids, *(known if with_record_ids else ()))))
     return known or tuple(name for name in row_names[:1] if name not in features)
+
+
+def _name_arguments(
+    ids: Sequence[str], argument_of: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the argument that names each column: ``id`` where it is no other one."""
+    return {name: argument_of.get(name, "id") for name in ids}
 
 
 def _new_ids(ids: tuple[str, ...], schema: TableSchema) -> tuple[str, ...]:
