@@ -472,11 +472,12 @@ def test_select__refuses_a_used_place_before_it_shows_the_plan(folder):
     (folder / "other").mkdir()
     (folder / "other" / "notes.txt").write_text("mine")
     words[-1] = folder / "other"
-    for given in ([*words[:-1], folder / "results", "--seed", 1], words):
+    another_plan = [*words[:-1], folder / "results", "--seed", 1]
+    for given, begins in ((another_plan, ["Error:", "Run: d"]), (words, ["Error:"])):
         found = run(*given)
         assert found.exit_code == 1
         assert "--out" in found.output
-        assert [line[:6] for line in found.output.splitlines()] == ["Error:"]
+        assert [line[:6] for line in found.output.splitlines()] == begins
     assert run(*words[:-1], folder / "results").exit_code == 0
 
 
