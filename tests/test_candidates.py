@@ -400,6 +400,11 @@ def test_classifier__is_one_whatever_the_order_of_its_bases(estimator, tmp_path)
             r"`param_grid` sets {'C': -1}, which SVC refuses: `C` must be positive",
         ),
         (
+            SVC(),
+            {"probability": [5]},
+            r"`param_grid` sets {'probability': 5}, which SVC refuses: The 'probabil",
+        ),
+        (
             SCALED,
             {"clf__gamma": [-1.0]},
             r"`param_grid` sets {'clf__gamma': -1.0}, which Pipeline refuses: `gamma`",

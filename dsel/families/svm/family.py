@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from scipy import sparse
 from scipy.sparse import issparse
+from sklearn import get_config
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
@@ -221,8 +222,20 @@ class KernelSVMFamily(Family):
         )
 
 
+CHECKED_HERE: Final = {
+    **{"C": 1.0, "tol": 1e-3, "max_iter": -1, "gamma": "scale", "degree": 3},
+    **{"kernel": "rbf", "class_weight": None},
+}
+"""Valid values of the parameters for which this family takes other ones than
+scikit-learn, or whose fits fail one by one."""
+
+
 def check_svc(svc: Any, X: Any) -> None:
     """Raise if a parameter is invalid, by itself or for these rows."""
+    # scikit-learn would refuse the others only where a model is made of what was fitted
+    # here, after all fits.
+    if not get_config()["skip_parameter_validation"]:
+        SVC(**svc.get_params(deep=False) | CHECKED_HERE)._validate_params()
     check_positive(svc.C, "C")
     check_positive(svc.tol, "tol")
     check_integer(svc.max_iter, "max_iter", at_least=-1)
