@@ -91,7 +91,7 @@ def encoders(
     shown_rows = [
         (
             COLUMNS,
-            ", ".join(f"{len(of):,} of {kind}" for kind, (*_, of) in used.items()),
+            ", ".join(_count_columns(kind, of) for kind, (*_, of) in used.items()),
         ),
         *(
             (kind, f"{_list_columns(of)}: {text}")
@@ -225,6 +225,16 @@ def leave_out(column: str) -> ColumnTransformer:
         verbose_feature_names_out=False,
     )
     return step.set_output(transform="pandas")
+
+
+def _count_columns(kind: str, names: list[str]) -> str:
+    """Return the number of columns of a kind, and the names of those to be checked."""
+    of = "" if kind == "left out" else "of "
+    count = f"{len(names):,} {of}{kind}"
+    if kind == "numbers":
+        return count
+    end = ", ..." if len(names) > MOST_NAMES else ""
+    return f"{count} ({', '.join(names[:MOST_NAMES])}{end})"
 
 
 def _list_columns(names: list[str]) -> str:

@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from dsel.search.outcomes.outcome import Outcome
     from dsel.search.planning.plan import Plan
 
-IN_SHORT: Final = ("model", COLUMNS, "left out")
+IN_SHORT: Final = ("model", COLUMNS, "no feature", "not used")
 """Names of rows about the tables that a plan in short has, too."""
 VERSION: Final = 1
 """Version of the output of `print_json`; raised whenever a reader could misread it."""
@@ -409,15 +409,7 @@ def run_plan(
             planned = plan_rows(plan.search, plan.facts, in_short=not output.verbose)
             shown_rows = list(shown_rows)
             if not output.verbose:
-                shown_rows = [
-                    (
-                        name,
-                        (f"{text} (--verbose lists them)" if name == COLUMNS else "")
-                        or text,
-                    )
-                    for name, text in shown_rows
-                    if name in IN_SHORT
-                ]
+                shown_rows = [row for row in shown_rows if row[0] in IN_SHORT]
                 search = plan.search
                 is_plain = search.method.is_nested
                 is_plain = is_plain and search.context.losses.is_about_error
