@@ -569,7 +569,7 @@ def test_caveat_that_fails__is_named_and_loses_no_fits():
     assert outcome.certificate.certified
     assert len(outcome.model.predict(NEW_X)) == len(NEW_X)
     (warned,) = (str(c) for c in outcome.choice.all_caveats if "dsel failed" in str(c))
-    assert "`caveats_of_unranked`" in warned
+    assert warned.startswith("`caveats_of_unranked_searches` of dsel failed")
     assert "(RuntimeError: no score was kept)" in warned
     assert f"Warning  {warned}" in str(outcome)
 
