@@ -190,8 +190,8 @@ class FoldChoices(NamedTuple):
         if is_rare or params == short_params_text(chosen):
             return ""
         text = (
-            f"{n_times} of {n_folds} searches without a fold chose {params}, so the "
-            f"deployed model is likely not the best one; its bound holds nevertheless"
+            f"{n_times} of {n_folds} searches without a fold chose {params}, and the "
+            f"deployed model has other parameters; its bound holds nevertheless"
         )
         model_names = {short_params_text(p): n for n, p in params_of.items()}
         if name := model_names.get(params):

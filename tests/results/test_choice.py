@@ -110,7 +110,10 @@ def test_choice__names_another_choice_where_nearly_all_folds_made_it(
 ):
     choice, others = outcome.choice, {"n_neighbors": 77}
     params = n_same * (choice.params,) + (5 - n_same) * (others,)
-    line = "4 of 5 searches without a fold chose n_neighbors=77, so the deployed model"
+    line = (
+        "4 of 5 searches without a fold chose n_neighbors=77, and the deployed model "
+        "has other parameters; its bound holds nevertheless"
+    )
     way_out = "and deploy='all_rows' has these parameters"
     changed = replace(choice, fold_params=params)
     assert (line in str(changed)) == is_told
