@@ -58,14 +58,15 @@ print(f"best candidate, known to nobody: true error {float(truth.min()):.5f}")
 # Left: estimates along the regularizations, at the chosen width. Right: the samples,
 # the chosen function, and one with too small a width.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
 plots.plot_loss_curves(search.results_, ax=left)
 right.plot(X, y, ".", color="0.6", label="samples")
-right.plot(dense, search.predict(dense), label="chosen")
+width = search.best_params_["width"]
+right.plot(dense, search.predict(dense), label=f"chosen, width {width:.2g}")
 narrow = KernelLeastSquares(0.05, 1e-4).fit(X, y).predict(dense)
-right.plot(dense, narrow, lw=0.7, label="too narrow")
-right.set(title="Samples and two fits", xlabel="x", ylabel="y")
-right.legend(frameon=False)
+right.plot(dense, narrow, lw=0.7, label="too narrow, width 0.05")
+right.set(title="A small width follows the noise", xlabel="x", ylabel="y")
+right.legend()
 plt.show()
 
 # %%
@@ -88,7 +89,7 @@ low, high = certified.predict_interval(fresh).T
 print(f"outside: {np.mean((noisy < low) | (noisy > high)):.1%}")
 
 # %%
-# The leave-one-out error over the whole grid; darker is larger.
+# The leave-one-out error over the whole grid. It is larger where a cell is darker.
 
 surface = search.results_["estimate"].sel(criterion="loo")
 figure, ax = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
@@ -96,10 +97,12 @@ widths, regularizations = (surface[name].values for name in surface.dims)
 shown = ax.pcolormesh(
     regularizations, widths, np.log10(surface.values), cmap="Blues", shading="nearest"
 )
-ax.plot(
-    search.best_params_["regularization"], search.best_params_["width"], "o", c="C1"
-)
+ax.plot(search.best_params_["regularization"], width, "o", c="C4", label="the smallest")
 ax.set(xscale="log", yscale="log", xlabel="regularization", ylabel="width")
-ax.set_title("Leave-one-out error (mark: the smallest)")
+ax.set_title(
+    "Many candidates are nearly as good as the chosen one\n"
+    "A cell for each candidate, from 60 labeled rows"
+)
+figure.legend(loc="outside lower right")
 figure.colorbar(shown, label="leave-one-out error, log10")
 plt.show()

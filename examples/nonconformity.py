@@ -51,7 +51,10 @@ order = np.argsort(model.critical_epsilon(problem.pool), kind="stable")
 kept = np.arange(1, len(order) + 1)
 fig, ax = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
 ax.plot(100 * kept / len(order), 100 * np.cumsum(wrong[order]) / kept)
-ax.set_title("Confident answers are wrong less often")
+ax.set_title(
+    "Confident answers are wrong less often\n"
+    "Error of the pool rows that are kept, by how many are kept"
+)
 ax.set_xlabel("% of the rows, the most confident first")
 ax.set_ylabel("error among them, %")
 

@@ -88,12 +88,15 @@ for name, pairs in found.items():
 # %%
 # The tolerances of ten searches, and how many new prices keep them:
 
-figure, axes = plt.subplots(figsize=(6, 3.5), layout="constrained")
+figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
 for name, pairs in found.items():
     axes.plot(*np.transpose(pairs), "o", label=name)
-axes.axhline(0.9, color="gray", linewidth=1)
-axes.set_title("Ten searches; 90% (line) is promised")
-axes.set_xlabel("tolerance, thousands")
+axes.axhline(0.9, color="gray", linewidth=1, label="90%, which is promised")
+axes.set_title(
+    "A certified tolerance is kept by 90% of new prices in almost every search\n"
+    "Each dot is one of ten searches, with 600 prices each"
+)
+axes.set_xlabel("tolerance, thousands of euros")
 axes.set_ylabel("share of new prices that keep it")
-axes.legend(frameon=False)
+figure.legend(loc="outside lower center", ncols=2)
 plt.show()

@@ -54,8 +54,8 @@ for prune, outcome in found.items():
 # %%
 # Triangles are candidates that were dropped.
 
-figure, axes = plt.subplots(3, 1, figsize=(6.4, 11), layout="constrained")
-for ax, (prune, outcome) in zip(axes, found.items(), strict=True):
-    plots.plot_surface(outcome.results, ax=ax)
-    ax.set_title(f"prune={prune}: {ax.get_title('left')}", loc="left", fontsize=10)
+figure = plt.figure(figsize=(6.4, 12), layout="constrained")
+for part, (prune, outcome) in zip(figure.subfigures(3), found.items(), strict=True):
+    part.suptitle(f"prune={prune!r}", x=0.02, ha="left")
+    plots.plot_surface(outcome.results, ax=part.subplots())
 plt.show()

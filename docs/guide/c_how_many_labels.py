@@ -10,8 +10,7 @@ of a good model. A pilot search on the rows that you have shows it.
 # Bound over labels
 # -----------------
 # A hundred candidates, ``delta = 0.05``, 100,000 pool rows. ``one_fold`` and
-# ``all_rows`` are the two numbers of a nested search. The grey line is the expected
-# error.
+# ``all_rows`` are the two numbers of a nested search.
 
 import numpy as np
 from matplotlib import pyplot as plt
@@ -19,21 +18,30 @@ from matplotlib import pyplot as plt
 import dsel
 
 labels = np.unique(np.geomspace(100, 50_000, 13).round(-1).astype(int))
-certificates = {"one_fold": "-", "all_rows": "--", "cv_bound": ":"}
-figure, axes = plt.subplots(1, 3, figsize=(8, 3.4), sharey=True, layout="constrained")
+styles = {"one_fold": "-", "all_rows": "--", "cv_bound": ":"}
+words = {
+    "one_fold": "one_fold: model trained on 80% of the labels",
+    "all_rows": "all_rows: model trained on all labels",
+    "cv_bound": "cv_bound: all candidates at once",
+}
+figure, axes = plt.subplots(1, 3, figsize=(8, 4.2), sharey=True, layout="constrained")
 for ax, error in zip(axes, (0.02, 0.05, 0.1), strict=True):
     plans = [
         dsel.plan_bound(int(n), 100_000, n_candidates=100, error=error) for n in labels
     ]
-    for name, style in certificates.items():
+    for name, style in styles.items():
         bounds = [float(p.bound.sel(certificate=name, n_folds=5)) for p in plans]
-        ax.plot(labels, np.minimum(bounds, 1), style, label=name)
-    ax.axhline(error, color="0.5", lw=0.8)
-    ax.set(xscale="log", ylim=(0, 0.6), xlabel="labeled rows")
-    ax.set_title(f"error {error:.0%} (grey)")
-figure.suptitle("The bound comes near the error as labels grow")
-axes[0].set_ylabel("bound, five folds")
-axes[0].legend(frameon=False)
+        ax.plot(labels, 100 * np.minimum(bounds, 1), style, label=words[name])
+    ax.axhline(100 * error, color="0.5", lw=0.8, label="the error that is expected")
+    ax.set(xscale="log", ylim=(0, 60), xlabel="labeled rows")
+    ax.set_title(f"error {error:.0%}")
+figure.suptitle(
+    "The bound comes near the error as labels grow\n"
+    "Bounds to expect on average, five folds, 100,000 pool rows"
+)
+axes[0].set_ylabel("bound on the error, %")
+handles, texts = ax.get_legend_handles_labels()
+figure.legend(handles, texts, loc="outside lower center", ncols=2)
 plt.show()
 
 # %%

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ESTIMATE: Final = "cross-validated estimate"
-WITH_LABELS: Final = "with queried labels"
+WITH_LABELS: Final = "bound of this run, with queried labels"
 SQUARE: Final = 7.0
 """Size of the squares of the run in points."""
 SIDE: Final = 0.6 * SQUARE
@@ -101,9 +101,10 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     lines = expect(results, choice, numbers)
     ax = new_axes(ax, height=3.9)
     part = f"{1 - 1 / k:.0%}" if k else "a part"
+    unit_of_models = "groups" if certificate.n_groups else "labels"
     texts = {
-        ONE_FOLD: f"trained on {part}",
-        ALL_ROWS: "trained on all",
+        ONE_FOLD: f"model trained on {part} of the {unit_of_models}",
+        ALL_ROWS: f"model trained on all {unit_of_models}",
         PLAIN_HOLDOUT: "20% hold-out set",
     }
     for name, text in texts.items():
@@ -150,7 +151,7 @@ def _mark_run(ax: "Axes", choice: Choice, n_labeled: int) -> None:
     # Squares of two models stand side by side: their bounds may be nearly equal.
     sides = (-SIDE, SIDE) if len(finite_bounds) > 1 else (0.0,)
     for (name, bound), points in zip(finite_bounds.items(), sides, strict=False):
-        text = WITH_LABELS if bound.n_queried else "this run"
+        text = WITH_LABELS if bound.n_queried else "bound of this run"
         text += "" if bound.certified else f", {UNPROVED}"
         ax.plot(
             n_labeled,

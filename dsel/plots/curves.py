@@ -1,7 +1,7 @@
 """Figures of plans, audits and least squares."""
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import xarray as xr
@@ -34,6 +34,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLORS = (BLUE, GREEN, PINK, MIDDLE, INK)
+ESTIMATES: Final = {
+    "loo": "leave-one-out",
+    "gcv": "generalized cross-validation",
+    "kfold": "mean of folds ({}-fold cross-validation)",
+    "holdout": "first fold, held out",
+    "extra_sample": "extra rows, which test models alone",
+    "mean_squared_error": "inner cross-validation",
+}
+"""Words for the criteria of least squares; braces hold the number of folds."""
 
 
 def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
@@ -178,13 +187,15 @@ def plot_loss_curves(
         names.CRITERION, names.REGULARIZATION
     )
     finite = estimates.where(np.isfinite(estimates))
+    n_folds = results.sizes.get(names.FOLD, 0)
+    words = {name: text.format(n_folds) for name, text in ESTIMATES.items()}
     for number, losses_of_criterion in enumerate(finite):
         # Estimates often agree: later curves are thinner and leave the others visible.
         ax.plot(
             cube[names.REGULARIZATION],
             losses_of_criterion,
             color=COLORS[number % len(COLORS)],
-            label=losses_of_criterion[names.CRITERION].item(),
+            label=words[losses_of_criterion[names.CRITERION].item()],
             lw=3.2 - 0.5 * number,
             ls=("-", "--", "-.", ":")[number % 4],
         )
@@ -198,7 +209,7 @@ def plot_loss_curves(
     )
     what = f"Estimates of the error on new rows, from {name_rows(results)}"
     where = f"width={choice.params['width']:.3g}, regularization={chosen:.3g}"
-    tidy(ax, title=f"Chosen by {choice.criterion}: {where}", what=what)
+    tidy(ax, title=f"Chosen by {words[choice.criterion]}: {where}", what=what)
     return ax
 
 

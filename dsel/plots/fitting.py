@@ -175,7 +175,7 @@ def _draw_legend(ax: "Axes", what: str, room: float, color: str) -> float:
             bbox_transform=above,
             borderaxespad=0,
             borderpad=0,
-            handlelength=2.2 if any(isinstance(h, tuple) for h in handles) else 1.3,
+            handlelength=2.2 if any(map(_is_long, handles)) else 1.3,
             handletextpad=0.4,
             handler_map={tuple: HandlerTuple(ndivide=None, pad=0.3)},
             columnspacing=1.2,
@@ -185,6 +185,14 @@ def _draw_legend(ax: "Axes", what: str, room: float, color: str) -> float:
         if to_points * box.width <= room:
             break
     return to_points * box.height
+
+
+def _is_long(handle: object) -> bool:
+    """Return whether a legend entry is several marks or a line, maybe dashed."""
+    from matplotlib.lines import Line2D
+
+    is_line = isinstance(handle, Line2D) and handle.get_linestyle() != "None"
+    return isinstance(handle, tuple) or is_line
 
 
 def _figure(ax: "Axes") -> "Figure":

@@ -41,7 +41,7 @@ FEWEST_CANDIDATES_DRAWN: Final = 3
 """Fewest candidates in it, however small the axes are."""
 ROW_HEIGHT: Final = 31.0
 """Points that the label and the dots of a candidate need, one above the other."""
-BY_OTHER_FOLDS: Final = "chosen without the fold that tests it"
+BY_OTHER_FOLDS: Final = "chosen: the best on the folds that do not test it"
 """Legend entry of a candidate that was chosen without reading the fold of its bound."""
 TOGETHER: Final = "all folds together"
 """Legend entry of the loss of a procedure on the rows of all folds."""

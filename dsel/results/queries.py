@@ -68,8 +68,8 @@ class QueryForecast:
     def advice(self, one_fold_bound: float, all_rows_bound: float) -> str:
         """Return what queries would change, of these two bounds."""
         return (
-            f"n_queries={self.n_rows} in your next search, of other labeled rows: with "
-            f"labels of {self.n_rows} pool rows the bound of the {OF_ALL} would be "
+            f"with n_queries={self.n_rows} in your next search, of other labeled rows, "
+            f"and labels of {self.n_rows} pool rows the bound of the {OF_ALL} would be "
             f"about {_upper(self.all_rows_bound)} in place of "
             f"{_upper(all_rows_bound)}, and the other one "
             f"{_upper(self.one_fold_bound)} in place of {_upper(one_fold_bound)}. A "

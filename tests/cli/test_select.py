@@ -154,7 +154,7 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
         "(several rows of one customer: name their --groups); --verbose lists all",
         "Next     the same command with --out FOLDER keeps the model for dsel predict",
     ]
-    assert verdict[8].startswith("Next     --queries 50 in your next search, of other ")
+    assert verdict[8].startswith("Next     with --queries 50 in your next search, of ")
     assert max(map(len, plan)) <= 80
     assert run(*numbers, "--quiet").output.splitlines() == verdict[:6]
 

@@ -337,9 +337,12 @@ def test_plot_loss_curves__draws_every_estimate(rng):
     search = LeastSquaresSearch([0.3, 1.0], [10.0, 1e-3, 1e-1], cv=5, random_state=0)
     cube = search.fit(X, y).results_
     ax = plot_loss_curves(cube, criterion="gcv")
-    shown = cube["criterion"].values.tolist()
-    assert [line.get_label() for line in ax.lines[: len(shown)]] == shown
-    assert "by gcv" in ax.get_title("left")
+    # Curves are in the order of the cube, and named by words.
+    assert [line.get_label() for line in ax.lines[: cube.sizes["criterion"]]] == [
+        "generalized cross-validation", "leave-one-out", "first fold, held out",
+        "mean of folds (5-fold cross-validation)"
+    ]  # fmt: skip
+    assert "by generalized cross-validation" in " ".join(ax.get_title("left").split())
     assert "bound" not in ax.get_title("left")
     assert ax.lines[0].get_xdata().tolist() == [1e-3, 1e-1, 10.0]
 
@@ -582,9 +585,8 @@ def with_smaller():
 
 def test_figures__say_why_a_chosen_candidate_is_not_the_lowest(with_smaller):
     for plot in (plot_folds, plot_surface):
-        assert "chosen without the fold that tests it" in legend_texts(
-            plot(with_smaller)
-        )
+        shown = [" ".join(text.split()) for text in legend_texts(plot(with_smaller))]
+        assert "chosen: the best on the folds that do not test it" in shown
     caption = "Another candidate has a smaller mean over all folds"
     assert caption in report_html(with_smaller)
 
@@ -644,9 +646,9 @@ def test_plot_bound_by_labels__falls_and_marks_the_run():
     assert estimate == certificates["one_fold"].estimate
     # Squares of both models have the color of their line and share an entry, and stand
     # side by side: nearly equal bounds would cover each other.
-    squares = [line for line in ax.lines if line.get_label() == "this run"]
+    squares = [line for line in ax.lines if line.get_label() == "bound of this run"]
     assert [line.get_color() for line in squares] == [*COLORS.values()][:2]
-    assert legend_texts(ax).count("this run") == 1
+    assert legend_texts(ax).count("bound of this run") == 1
     left, right = (
         line.get_transform().transform((line.get_xdata()[0], 0.1))[0]
         for line in squares
@@ -915,7 +917,7 @@ def test_plot_bound_by_labels__of_a_regression_predicts_the_bounds_of_the_run():
         at_run.values(), outcome.certificates.values(), strict=True
     ):
         assert predicted == pytest.approx(certificate.bound, rel=0.15)
-    falling = np.asarray(lines["trained on 80%"].get_ydata(), float)
+    falling = np.asarray(lines["model trained on 80% of the labels"].get_ydata(), float)
     assert (np.diff(falling[np.isfinite(falling)]) < 0).all()
     assert "in units of the target" in " ".join(ax.get_ylabel().split())
 

@@ -147,10 +147,10 @@ def test_choice__says_why_one_bound_is_much_larger(outcome):
 def test_choice__advises_queries_where_they_are_expected_to_help(outcome):
     plain = with_bounds(outcome.choice, 0.1, 0.2, report=None)
     advice = (
-        "Next     n_queries=50 in your next search, of other labeled rows: with labels "
-        "of 50 pool rows the bound of the model trained on all labels would be about "
-        "15.0% in place of 20.0%, and the other one 10.4% in place of 10.0%. A second "
-        "search of the same labeled rows proves nothing"
+        "Next     with n_queries=50 in your next search, of other labeled rows, and "
+        "labels of 50 pool rows the bound of the model trained on all labels would be "
+        "about 15.0% in place of 20.0%, and the other one 10.4% in place of 10.0%. A "
+        "second search of the same labeled rows proves nothing"
     )
     assert advice in str(replace(plain, forecast=QueryForecast(50, 0.104, 0.15)))
     assert "n_queries" not in str(plain)  # nothing is known

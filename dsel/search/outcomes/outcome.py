@@ -25,7 +25,7 @@ from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.certificate import CHOICE, NO_QUERIES
-from dsel.results.choice import NAMES_IN_OUTCOME
+from dsel.results.choice import NAMES_IN_OUTCOME, NEXT
 from dsel.results.choice_parts import ByModel
 from dsel.results.model_files import dump_model
 from dsel.results.monitoring import MonitorReport
@@ -771,12 +771,15 @@ class Outcome:
 
     # A prompt and a notebook also show next steps; `print` shows the result only.
     def __repr__(self) -> str:
-        shown_rows = [*self._shown_rows(), ("Next", self._next_steps)]
-        return render_lines(shown_rows, terminal_width())
+        return render_lines(self._rows_and_next_steps(), terminal_width())
 
     def _repr_html_(self) -> str:
-        shown_rows = [*self._shown_rows(), ("Next", self._next_steps)]
-        return render_card(shown_rows, self.results.dsel.bounds_svg())
+        return render_card(self._rows_and_next_steps(), self.results.dsel.bounds_svg())
+
+    def _rows_and_next_steps(self) -> list[ShownRow]:
+        """Return all rows, with the next steps together at the end."""
+        shown_rows = [*self._shown_rows(), (NEXT, self._next_steps)]
+        return sorted(shown_rows, key=lambda row: row[0] == NEXT)
 
     def _shown_rows(self) -> list[ShownRow]:
         """Return the rows of the choice, and the seed that draws the same folds."""
