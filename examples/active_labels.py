@@ -53,15 +53,15 @@ for step in steps:
 figure, ax = plt.subplots(figsize=(7.4, 4.4), layout="constrained")
 labels = [len(step.rows) for step in steps]
 for name, mark in zip(names, "os^Dv", strict=True):
-    values = [step.estimates[name] for step in steps]
+    values = [100 * step.estimates[name] for step in steps]
     style = {"marker": mark, "fillstyle": "none"}  # some estimates are equal
     ax.plot(labels, values, **style, label=CRITERIA[name].title)
 ax.set_title(
-    "Estimates fall while labels are picked, and none is a bound\n"
+    "Estimates of the error while labels are picked; none is a bound\n"
     "Means over ten divisions of the labeled rows into halves, digits 3 and 8"
 )
 ax.set_xlabel("labels asked for")
-ax.set_ylabel("estimated error")
+ax.set_ylabel("estimated error, %")
 figure.legend(loc="outside lower center", ncols=2)
 plt.show()
 

@@ -339,7 +339,7 @@ def test_plot_loss_curves__draws_every_estimate(rng):
     ax = plot_loss_curves(cube, criterion="gcv")
     # Curves are in the order of the cube, and named by words.
     assert [line.get_label() for line in ax.lines[: cube.sizes["criterion"]]] == [
-        "generalized cross-validation", "leave-one-out", "first fold, held out",
+        "leave-one-out", "generalized cross-validation", "first fold, held out",
         "mean of folds (5-fold cross-validation)"
     ]  # fmt: skip
     assert "by generalized cross-validation" in " ".join(ax.get_title("left").split())
