@@ -59,7 +59,7 @@ ax.plot(errors, [*rows], "o", color="#22303c", label="true error, on the pool")
 ax.invert_yaxis()
 ax.set_title(
     "Each bound is above the true error of its model\n"
-    "Certificates and their models, from 600 labeled rows and the pool"
+    "Certificates of searches, from 600 labeled rows"
 )
 ax.set_xlabel("error, %")
 figure.legend(loc="outside lower center", ncols=2)

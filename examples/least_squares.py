@@ -58,7 +58,7 @@ print(f"best candidate, known to nobody: true error {float(truth.min()):.5f}")
 # Left: estimates along the regularizations, at the chosen width. Right: the samples,
 # the chosen function, and one with too small a width.
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.6), layout="constrained")
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 plots.plot_loss_curves(search.results_, ax=left)
 right.plot(X, y, ".", color="0.6", label="samples")
 width = search.best_params_["width"]
@@ -66,7 +66,8 @@ right.plot(dense, search.predict(dense), label=f"chosen, width {width:.2g}")
 narrow = KernelLeastSquares(0.05, 1e-4).fit(X, y).predict(dense)
 right.plot(dense, narrow, lw=0.7, label="too narrow, width 0.05")
 right.set(title="A small width follows the noise", xlabel="x", ylabel="y")
-right.legend()
+right.set_ylim(top=2.0)  # leaves room for the legend
+right.legend(loc="upper left")
 plt.show()
 
 # %%

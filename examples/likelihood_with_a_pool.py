@@ -87,6 +87,7 @@ for ax, draw in zip(axes, (misleading, cancer), strict=True):
         ax.plot(sorted(gains[name]), "s" if name != "MCPL" else "o", ms=4, label=name)
     ax.axhline(0, color="0.5", lw=0.8, label="no gain")
     ax.set_yscale("symlog", linthresh=0.1)
+    ax.margins(y=0.1)
     ax.set_title(f"Rows: {draw.__name__}")
     ax.set_xlabel("draw of ten labels, in order of its gain")
 axes[0].set_ylabel("gain in log-likelihood per row")

@@ -72,7 +72,7 @@ ax.plot(errors, place, "o", color="#22303c", label="error on 20,000 fresh rows")
 ax.set_yticks(place, numbers)
 ax.set_title(
     "The bound holds for the labels as they are\n"
-    "Three ways of labeling two rings, each with 600 labeled rows and 5,000 pool rows"
+    "Two rings, labeled in three ways, 600 labeled rows each"
 )
 ax.set_xlabel("error, %")
 figure.legend(loc="outside lower center", ncols=2)

@@ -108,8 +108,8 @@ ax.plot(ends, ends, color="0.5", linewidth=1, label="bound equals error")
 ax.set_xlim(*ends)
 ax.set_ylim(*ends)
 ax.set_title(
-    "Folds of rows give bounds below the truth, folds of patients do not\n"
-    "Each of 20 studies of 100 patients twice, by both kinds of folds"
+    "Below the line a bound is smaller than the true error\n"
+    "20 studies of 100 patients, each with folds of both kinds"
 )
 ax.set_xlabel("true error on new patients")
 ax.set_ylabel("bound, 95% confidence")

@@ -93,8 +93,8 @@ for name, pairs in found.items():
     axes.plot(*np.transpose(pairs), "o", label=name)
 axes.axhline(0.9, color="gray", linewidth=1, label="90%, which is promised")
 axes.set_title(
-    "A certified tolerance is kept by 90% of new prices in almost every search\n"
-    "Each dot is one of ten searches, with 600 prices each"
+    "Below the line fewer new prices keep a tolerance than it says\n"
+    "Ten searches by each method, from 600 prices each"
 )
 axes.set_xlabel("tolerance, thousands of euros")
 axes.set_ylabel("share of new prices that keep it")

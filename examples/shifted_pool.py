@@ -40,7 +40,7 @@ ax.set_title(
     "The first feature of 300 labeled rows and of 3,000 rows of each pool"
 )
 ax.set_xlabel("first feature")
-ax.set_ylabel("share of rows, per unit of the feature")
+ax.set_ylabel("share of rows per unit")
 fig.legend(loc="outside lower center", ncols=3)
 
 # %%

@@ -37,9 +37,9 @@ COLORS = (BLUE, GREEN, PINK, MIDDLE, INK)
 ESTIMATES: Final = {
     "loo": "leave-one-out",
     "gcv": "generalized cross-validation",
-    "kfold": "mean of folds ({}-fold cross-validation)",
+    "kfold": "mean of {} folds",
     "holdout": "first fold, held out",
-    "extra_sample": "extra rows, which test models alone",
+    "extra_sample": "extra test rows",
     "mean_squared_error": "inner cross-validation",
 }
 """Words for the criteria of least squares; braces hold the number of folds."""

@@ -340,7 +340,7 @@ def test_plot_loss_curves__draws_every_estimate(rng):
     # Curves are in the order of the cube, and named by words.
     assert [line.get_label() for line in ax.lines[: cube.sizes["criterion"]]] == [
         "leave-one-out", "generalized cross-validation", "first fold, held out",
-        "mean of folds (5-fold cross-validation)"
+        "mean of 5 folds"
     ]  # fmt: skip
     assert "by generalized cross-validation" in " ".join(ax.get_title("left").split())
     assert "bound" not in ax.get_title("left")
