@@ -204,7 +204,11 @@ def test_completion__offers_what_users_need():
 def test_prompt__shows_calls_that_run_and_a_print_does_not(monkeypatch, tmp_path):
     outcome = certify(MODEL)
     result, _, steps = repr(outcome).rpartition("\nNext")
-    assert result == str(outcome)
+    lines = result.splitlines()
+    assert {*lines} == {*str(outcome).splitlines()}
+    # Next steps stand together, at the end.
+    assert lines[-2].startswith("Seed ")
+    assert lines[-1].startswith("Next ")
     calls = re.findall(r"`([^`]+)`", steps)
     assert "monitor(X_new)" in calls
     monkeypatch.chdir(tmp_path)
