@@ -162,7 +162,7 @@ class PredictedTable(Shown):
             if self.certificate.model_name == ALL_ROWS:
                 what = "farther from the prediction where both models are farther apart"
             fraction = self.certificate.fraction
-            between = f"; {100 * fraction:.6g}% of targets lie between them"
+            between = f"; at least {100 * fraction:.6g}% of targets lie between them"
             texts.append(
                 f"lower and upper are {what}{'' if isnan(fraction) else between}"
             )
