@@ -102,8 +102,10 @@ print(table.groupby("folds")["is wrong"].agg(["sum", "size"]))
 
 fig, ax = plt.subplots(figsize=(6.4, 4), layout="constrained")
 for (name, rows), mark in zip(table.groupby("folds"), "os", strict=True):
-    ax.plot(rows["error"], rows["bound"], mark, label=f"study, folds {name}")
-ends = [0, 0.75]
+    ax.plot(
+        100 * rows["error"], 100 * rows["bound"], mark, label=f"study, folds {name}"
+    )
+ends = [0, 75]
 ax.plot(ends, ends, color="0.5", linewidth=1, label="bound equals error")
 ax.set_xlim(*ends)
 ax.set_ylim(*ends)
@@ -111,8 +113,8 @@ ax.set_title(
     "Below the line a bound is smaller than the true error\n"
     "20 studies of 100 patients, each with folds of both kinds"
 )
-ax.set_xlabel("true error on new patients")
-ax.set_ylabel("bound, 95% confidence")
+ax.set_xlabel("true error on new patients, %")
+ax.set_ylabel("bound, 95% confidence, %")
 fig.legend(loc="outside lower center", ncols=3)
 
 # %%

@@ -89,14 +89,15 @@ for name, pairs in found.items():
 # The tolerances of ten searches, and how many new prices keep them:
 
 figure, axes = plt.subplots(figsize=(6.4, 4), layout="constrained")
-for name, pairs in found.items():
-    axes.plot(*np.transpose(pairs), "o", label=name)
-axes.axhline(0.9, color="gray", linewidth=1, label="90%, which is promised")
+for (name, pairs), mark in zip(found.items(), "osD", strict=True):
+    tolerances, shares = np.transpose(pairs)
+    axes.plot(tolerances, 100 * shares, mark, label=name)
+axes.axhline(90, color="gray", linewidth=1, label="90%, which is promised")
 axes.set_title(
     "Below the line fewer new prices keep a tolerance than it says\n"
     "Ten searches by each method, from 600 prices each"
 )
 axes.set_xlabel("tolerance, thousands of euros")
-axes.set_ylabel("share of new prices that keep it")
+axes.set_ylabel("new prices that keep it, %")
 figure.legend(loc="outside lower center", ncols=2)
 plt.show()
