@@ -273,7 +273,8 @@ class Choice(Renderable):
             wanted = f"{100 * float(self.planned_options['wanted']):g}%"
             unit = "groups" if bound.n_groups else "labels"
             steps.append(
-                f"{self.plan_call} prints how many {unit} a bound of {wanted} needs"
+                f"to see how many {unit} a bound of {wanted} needs, run "
+                f"{self.plan_call}"
             )
         if self.queries is None and self.forecast is not None:
             is_asked = self._is_much_larger or self._is_between(self.expected_holdout)

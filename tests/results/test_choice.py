@@ -208,7 +208,7 @@ def test_holdout_set_with_a_smaller_bound__is_said_to_be_between(outcome):
 def test_choice__prints_the_call_that_plans_more_labels(outcome):
     large = with_bounds(outcome.choice, 0.6, 0.7, estimate=0.4)
     call = large.plan_call
-    end = f"\nNext     {call} prints how many labels a bound of 50% needs"
+    end = f"\nNext     to see how many labels a bound of 50% needs, run {call}"
     assert str(large).endswith(end)
     assert "the bound says little" not in str(large)
     numbers = outcome.certificate.n_labeled, outcome.certificate.n_unlabeled
