@@ -169,8 +169,8 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
             min(MOST_CANDIDATES_DRAWN, int(height / ROW_HEIGHT)),
         )
     means = np.where(is_whole, losses.mean(axis=1), np.inf)
-    if choice.procedure:  # all rows count alike, as in the estimate of its certificate
-        means = np.average(losses, axis=1, weights=rows_of_folds(results))
+    if choice.procedure:
+        means = _losses_together(results, losses, choice.certificate)
     is_dropped = results[names.STATUS].values.ravel() == names.STATUS_PRUNED
     order = np.argsort(means, kind="stable")[: min(n_most, int(is_whole.sum()))]
     order = order[means[order] <= max(FAR * means[order[0]], means[order[:3]].max())]
@@ -220,14 +220,14 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         f"{name_of_fold_losses(results)} on the fold{unit}"
         f"{count_shown(len(order), results)}"
     )
-    about = about_percent if in_percent else choice.certificate.about
-    if is_squared(results):
-        about = amount_about
+    about, what = about_percent if in_percent else choice.certificate.about, ""
+    if is_squared(results):  # it is not the loss whose estimate is printed
+        about, what = amount_about, f"{name_of_fold_losses(results)} "
     shown = chosen if is_whole[chosen] else order[0]
     who = choice.procedure or ("Chosen" if shown == chosen else "Best")
     least, most = (about(f(losses[shown])) for f in (np.min, np.max))
     title = (
-        f"{who}: {about(means[shown])} ({name_cross_validation(results)}), folds "
+        f"{who}: {what}{about(means[shown])} ({name_cross_validation(results)}), folds "
         f"{least} to {most}{_name_estimate_of_search(results, choice.certificate)}"
     )
     tidy(
@@ -249,8 +249,16 @@ def _name_estimate_of_search(results: xr.Dataset, certificate: Certificate) -> s
     return f". The whole search: {certificate.about(estimate)} (cross-validation)"
 
 
-def rows_of_folds(results: xr.Dataset) -> Floats:
-    """Return the number of rows that test the only candidate on each fold."""
+def _losses_together(
+    results: xr.Dataset, losses: Floats, certificate: Certificate
+) -> Floats:
+    """Return the loss of the only candidate on the rows of all folds, shape (1,).
+
+    It is the estimate of its certificate, since a loss such as the misses of a class is
+    no mean over folds. A squared error is one, and has no certificate.
+    """
+    if not is_squared(results):
+        return np.array([certificate.estimate])
     counts = read_counts(results)
     rows = counts.get(names.FOLD_PREDICTIONS, counts[names.FOLD_ROWS])
-    return np.asarray(rows, float).ravel()
+    return np.average(losses, axis=1, weights=np.ravel(rows))
