@@ -318,8 +318,8 @@ def plot_certified_report(
     verdict = "No guarantee"
     if not report.reasons:
         verdict = f"All limits at once ({confidence(report.delta)}% confidence)"
-    n_rows = count_of(sum(report.rows), "labeled row")
-    what = f"Limits for new rows, from {n_rows}"
+    n_rows = count_of(sum(report.rows), "labeled row")  # a report may lack classes
+    what = f"Limits for new rows; {n_rows} of these classes"
     tidy(ax, title=f"{verdict}, {report.model_text}", what=what)
     return ax
 

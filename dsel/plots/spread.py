@@ -187,8 +187,6 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     n_lines = max(label.count("\n") for label in labels)
     ax = new_axes(ax, height=1.6 + 0.42 * len(order) + 0.16 * n_lines)
     what_mean = "root of their mean square" if is_squared(results) else "mean of folds"
-    if choice.procedure:
-        what_mean = TOGETHER
     numbers = order.tolist()  # the best one on top
     for place, number in zip(range(len(numbers))[::-1], numbers, strict=True):
         # Dots of equal values do not overlap, below the label, which begins at 0.25.
@@ -202,7 +200,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         ax.plot(mean, place, color=color, ms=7, **style)
     legend = {what_mean: INK, name_chosen(choice, means): ACCENT}
     if choice.procedure:  # which is the only candidate
-        legend = {what_mean: ACCENT}
+        legend = {TOGETHER: ACCENT}
     for label, color in legend.items():
         ax.plot([], [], "o", color=color, ms=7, label=label)
     if is_dropped[order].any():
@@ -230,11 +228,8 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         f"{who}: {what}{about(means[shown])} ({name_cross_validation(results)}), folds "
         f"{least} to {most}{_name_estimate_of_search(results, choice.certificate)}"
     )
-    tidy(
-        ax,
-        title=title,
-        what=f"Cross-validation, from {name_rows(results, has_pool=False)}",
-    )
+    rows_behind = name_rows(results, has_pool=False, is_inner=is_inner(results))
+    tidy(ax, title=title, what=f"Cross-validation, from {rows_behind}")
     return ax
 
 

@@ -157,10 +157,19 @@ def _lighten_ink(ax: "Axes") -> None:
                 artist.set_color(PAPER)
 
 
-def name_rows(results: xr.Dataset, *, has_pool: bool = True) -> str:
-    """Return the numbers of labeled rows, and of pool rows, of a cube as text."""
+def name_rows(
+    results: xr.Dataset, *, has_pool: bool = True, is_inner: bool = False
+) -> str:
+    """Return the numbers of labeled rows, and of pool rows, of a cube as text.
+
+    With groups, chosen models are tested on one row of each; `is_inner` is of inner
+    cross-validation, which tests candidates on all rows.
+    """
     counts = read_counts(results)
     texts = [count_of(int(counts[names.N_LABELED]), "labeled row")]
+    if names.N_GROUPS in counts and not is_inner:
+        n_groups = count_of(int(counts[names.N_GROUPS]), "group")
+        texts = [f"one labeled row of each of {n_groups}"]
     n_pool = int(counts[names.N_UNLABELED])
     if has_pool and n_pool > 0:
         texts.append(count_of(n_pool, "pool row"))

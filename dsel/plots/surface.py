@@ -11,7 +11,12 @@ from dsel.arrays import Bools, Floats
 from dsel.checks import check_choice
 from dsel.criteria.base import Criterion
 from dsel.plots.fitting import LINE_HEIGHT, axes_size, text_width
-from dsel.plots.spread import fold_losses, name_chosen, name_cross_validation
+from dsel.plots.spread import (
+    fold_losses,
+    is_inner,
+    name_chosen,
+    name_cross_validation,
+)
 from dsel.plots.style import (
     ACCENT,
     COLORMAP,
@@ -138,7 +143,9 @@ def plot_surface(
     ax.set_xlabel(short[columns])
     _label_columns(value_labels(results[columns]), ax)
     drawn = "A dot" if rows is None else "A cell"
-    rows_behind = name_rows(results, has_pool=ranking.is_guarantee)
+    rows_behind = name_rows(
+        results, has_pool=ranking.is_guarantee, is_inner=is_inner(results)
+    )
     tidy(ax, title=title, what=f"{drawn} for each candidate, from {rows_behind}")
     if rows is not None:  # now the size of cells is known
         _write_numbers(values, image, axis, ax)

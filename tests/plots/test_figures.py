@@ -816,6 +816,37 @@ def test_plots__say_what_is_drawn_and_from_which_rows(nested, bounded, reported)
     assert texts == ["possible differences", "no difference"]
 
 
+def test_plots__of_groups_say_which_rows_are_counted():
+    X, y = make_classification(120, 5, random_state=0)
+    options = {"groups": np.arange(120) // 2, "random_state": 0}
+    classifier = KNeighborsClassifier(3)
+    certified = dsel.certify(classifier, X, y, **options)
+    regressor = dsel.certify(Ridge(), X, X[:, 0], **options)
+    plan = dsel.plan_search(classifier, {"n_neighbors": [1, 3]}, X, y, **options)
+    searched = plan.run(n_jobs=1)
+    one_each = "one labeled row of each of 60 groups"
+    for draw, rows in (
+        (certified.plot.certificates, one_each),
+        (partial(certified.plot.folds, ax=plt.subplots()[1]), one_each),
+        (certified.plot.bound_by_labels, one_each),
+        (regressor.plot.residuals, one_each),
+        # Inner searches test candidates on all rows of a group.
+        (searched.plot.folds, "from 120 labeled rows"),
+        (searched.plot.surface, "from 120 labeled rows"),
+        (searched.plot.certificates, one_each),
+    ):
+        what = draw().get_legend().get_title().get_text()
+        assert " ".join(what.split()).endswith(rows), what
+
+
+def test_plot_certified_report__of_one_class_counts_no_rows_of_others():
+    X, y = make_classification(120, 5, random_state=0)
+    model = KNeighborsClassifier(3)
+    outcome = dsel.certify(model, X, y, report=[1], random_state=0)
+    what = outcome.plot.report().get_legend().get_title().get_text()
+    assert f"{(y == 1).sum()} labeled rows of these classes" in " ".join(what.split())
+
+
 def test_plot_surface__of_one_axis_has_a_dot_for_each_fold():
     cube = run({"n_neighbors": [1, 3, 9]}, prune=False)
     ax = plot_surface(cube)

@@ -457,6 +457,17 @@ def test_report_html__says_in_numbers_of_rows_what_a_tolerance_and_groups_mean()
     )
 
 
+def test_report_html__of_groups_says_that_one_row_of_each_was_counted():
+    X = np.random.default_rng(0).normal(size=(90, 1))
+    options = {"groups": np.arange(90) // 3, "random_state": 0}
+    for model, y, text in (
+        (Ridge(), X[:, 0], "measured on labeled rows, one of each group, each"),
+        (Sign(), X[:, 0] > 0, "Labeled rows, one of each group, by true class"),
+    ):
+        outcome = dsel.certify(model, X, y.astype(float), **options)
+        assert text in words(report_html(outcome.results))
+
+
 def test_report_html__names_the_step_of_a_pipeline_that_predicts():
     X, y = np.random.default_rng(0).normal(size=(2, 60, 1))
     outcome = dsel.certify(
