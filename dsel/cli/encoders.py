@@ -29,6 +29,8 @@ from dsel.option_values import join_names
 Steps = list[tuple[str, Any]]
 COLUMNS: Final = "columns"
 """Name of the row of texts that counts the columns of each kind."""
+LEFT_OUT: Final = "left out"
+"""Name of the rows that list columns which no model uses."""
 MOST_VALUES: Final = 100
 """Most different values of a column that is one-hot encoded."""
 MOST_WORDS: Final = 0.05
@@ -70,7 +72,7 @@ def encoders(
         "numbers": (Pipeline(numbers), filled, []),
         "dates": (Pipeline([days, *numbers]), f"as days, {filled}", []),
         "values": (one_hot, "a column for each value", []),
-        "left out": ("drop", "nothing but gaps", []),
+        LEFT_OUT: ("drop", "nothing but gaps", []),
     }
     undecided = []
     for column in columns_of(X) if isinstance(X, pd.DataFrame) else ():
@@ -91,14 +93,18 @@ def encoders(
     shown_rows = [
         (
             COLUMNS,
-            ", ".join(_count_columns(kind, of) for kind, (*_, of) in used.items()),
+            ", ".join(
+                _count_columns(kind, of)
+                for kind, (*_, of) in used.items()
+                if kind != LEFT_OUT
+            ),
         ),
         *(
             (kind, f"{_list_columns(of)}: {text}")
             for kind, (_, text, of) in used.items()
         ),
     ]
-    _, _, left_out = used.pop("left out", (None, "", []))
+    _, _, left_out = used.pop(LEFT_OUT, (None, "", []))
     if not used:
         raise ValueError(f"no column holds a value: {listing(left_out, 8)}.")
     parts = [(kind, encoder, of) for kind, (encoder, _, of) in used.items()]
@@ -229,8 +235,7 @@ def leave_out(column: str) -> ColumnTransformer:
 
 def _count_columns(kind: str, names: list[str]) -> str:
     """Return the number of columns of a kind, and the names of those to be checked."""
-    of = "" if kind == "left out" else "of "
-    count = f"{len(names):,} {of}{kind}"
+    count = f"{len(names):,} of {kind}"
     if kind == "numbers":
         return count
     end = ", ..." if len(names) > MOST_NAMES else ""
@@ -248,7 +253,7 @@ def _kind(column: Column, values: pd.Series) -> str | None:
     """Return how a column is encoded; None if no encoder accepts it."""
     known = values.dropna()
     if column.kind == NOTHING or known.empty:
-        return "left out"
+        return LEFT_OUT
     is_category = isinstance(values.dtype, pd.CategoricalDtype)
     if column.kind == NUMBER and not is_category:
         return "numbers"

@@ -16,7 +16,7 @@ import click
 
 from dsel.cards import ShownRow
 from dsel.checks import listing
-from dsel.cli.encoders import COLUMNS
+from dsel.cli.encoders import COLUMNS, LEFT_OUT
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.options import (
     ClusterOptions,
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from dsel.search.outcomes.outcome import Outcome
     from dsel.search.planning.plan import Plan
 
-IN_SHORT: Final = ("model", COLUMNS, "no feature", "not used")
+IN_SHORT: Final = ("model", COLUMNS, LEFT_OUT, "no feature", "not used")
 """Names of rows about the tables that a plan in short has, too."""
 VERSION: Final = 1
 """Version of the output of `print_json`; raised whenever a reader could misread it."""
