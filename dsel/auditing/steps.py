@@ -156,7 +156,7 @@ def label(
     queries = outcome.choice.queries
     if queries is None or not queries.rows:
         return claims
-    labels = label_rows(draw.pool_y[outcome.query_rows().index].tolist())
+    labels = label_rows(draw.pool_y[list(queries.rows)].tolist())
     if not set(queries.classes).intersection(labels):
         return claims  # labels without a usable one are refused, and the bounds stay
     labeled = outcome.certify_with_labels(labels, partial=True, allow_unknown=True)
@@ -200,7 +200,7 @@ def compare_two(
     )  # fmt: skip
     comparisons = [question]
     if question.rows:
-        labels = label_rows(draw.pool_y[question.query_rows().index].tolist())
+        labels = label_rows(draw.pool_y[list(question.rows)].tolist())
         if set(question.known_labels).intersection(labels):
             comparisons.append(
                 question.certify_with_labels(labels, partial=True, allow_unknown=True)

@@ -623,9 +623,10 @@ def write_rows(
 ) -> tuple[str, str]:
     """Write the rows to label, as they stand in a text table; return what is next."""
     out, target, schema = options.out, inputs.label_column, inputs.table.schema
-    if out is None or outcome.pool_rows is None:
+    queries = outcome.choice.queries
+    if out is None or outcome.pool_rows is None or queries is None:
         return "", ""
-    rows = outcome.query_rows()
+    rows = outcome.query_rows().set_axis(list(queries.rows), axis=0)
     source = None
     numbers = rows.index.to_numpy(dtype=np.int64)
     if options.pool is None:  # rows of the labeled table without a label are the pool
@@ -638,8 +639,7 @@ def write_rows(
     )
     what = "" if is_new else " (it existed already and is unchanged)"
     n_rows = len(outcome.pool_rows)
-    queries = outcome.choice.queries
-    if queries is not None and not queries.would_help:
+    if not queries.would_help:
         return "", f"{file} has these rows{what}"
     return "Next", (
         f"label the {n_rows:,} rows of {file}{what} in their last "

@@ -143,6 +143,8 @@ def open_pool(
                 f"{type(source).__name__}; call its compute()."
             )
         pool = _of_object(source)
+        if (own := _own_index(source)) is not None:
+            pool = replace(pool, origin=replace(pool.origin, index=own))
     if not pool.n_columns:
         raise ValueError(f"{pool.where} must have columns, got none.")
     if names and pool.frames is None and not {*names} <= {*(pool.columns or ())}:
@@ -249,6 +251,14 @@ def _of_object(source: Any) -> Pool:
         return from_zarr(rows, *place_of(rows))
     names = None if columns is None else tuple(map(str, columns))
     return _change_stored_schema(_of_array(rows), columns=names)
+
+
+def _own_index(source: Any) -> pd.Index | None:
+    """Return the index of a pandas frame, None where it is that of the row numbers."""
+    if not isinstance(source, pd.DataFrame) or source.index.nlevels > 1:
+        return None
+    is_default = source.index.equals(pd.RangeIndex(len(source)))
+    return None if is_default else source.index
 
 
 def _array_and_columns(source: Any) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
+import pandas as pd
 from scipy import sparse
 
 from dsel.arrays import ArrayLike, Bools, Features, Floats, Integers
@@ -79,6 +80,9 @@ class Origin:
     """Size and time of each file, by name, when the pool was opened."""
     read_stamps: Callable[[], Mapping[str, Any]] | None = None
     """Function that returns the current stamps of the files; None without files."""
+    index: pd.Index | None = field(default=None, compare=False)
+    """Index of a pandas frame that is not 0, 1, ..., by which its rows are known; None
+    of all other rows."""
     read_columns: "Callable[[tuple[str, ...], int | None], Pool] | None" = None
     """Function that opens only some columns, where this saves reading the others; its
     second argument is the most rows of a block, or None."""
@@ -88,6 +92,7 @@ class Origin:
         # compares stamps, so they are not sent to workers.
         only_here: dict[str, Any] = {
             "read_columns": None,
+            "index": None,
             "stamps": {},
             "read_stamps": None,
         }

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 POOL_ROW: Final = "pool_row"
 """Name of the column of global row numbers, in frames and files."""
+POOL_INDEX: Final = "pool_index"
+"""Name of the index of queried rows of a pandas frame that has an index of its own."""
 
 
 def smallest_rows(columns: Sequence[Any], n_rows: int) -> list[Any]:
@@ -86,6 +88,21 @@ def read_pool_rows(
         slices=slices,
     )
     return pd.concat(parts).loc[wanted]
+
+
+def with_pool_index(rows: pd.DataFrame, pool: Pool) -> pd.DataFrame:
+    """Return rows by the pool's own pandas index, if it has one, else by row number.
+
+    Labels are matched by the index. A frame of pandas whose index is not 0, 1, ...,
+    such as one of `train_test_split`, has another row than the intended one under most
+    row numbers, and the labels of that row would be taken without an error.
+    """
+    own = pool.origin.index
+    if own is None or rows.index.name != POOL_ROW:
+        return rows
+    # NumPy refuses objects as positions, which these are not.
+    values = own[rows.index.to_numpy()].astype(object)
+    return rows.set_axis(values.rename(POOL_INDEX), axis=0)
 
 
 def as_shown(

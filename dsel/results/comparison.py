@@ -30,6 +30,8 @@ from dsel.results.queried_labels import (
     check_same_labels,
     check_usable,
     labels_by_row,
+    labels_by_row_number,
+    notes_on_neither,
 )
 from dsel.results.records import NOT_KEPT
 from dsel.results.renderings import Renderable, render_lines
@@ -163,8 +165,10 @@ class ModelComparison(Renderable):
         Returns
         -------
         pandas.DataFrame
-            All columns of the pool, one row for each query; the index, named
-            ``pool_row``, holds global row numbers.
+            All columns of the pool, one row for each query. The index, named
+            ``pool_row``, has their positions in the pool, from 0. If the pool is a
+            pandas frame with an index of its own, it has the values of that index,
+            and is named ``pool_index``: ``y.loc[rows.index]`` are their labels.
 
         Raises
         ------
@@ -197,8 +201,9 @@ class ModelComparison(Renderable):
         Parameters
         ----------
         labels
-            A Series by pool row number, in any order, in which rows may be missing; or
-            an array in the order of `query_rows`, None or NaN for a missing label.
+            A Series by the index of `query_rows`, in any order, in which rows may be
+            missing; or an array in the order of `query_rows`, None or NaN for a missing
+            label.
         partial
             Whether rows may have no label.
         allow_unknown
@@ -227,6 +232,7 @@ class ModelComparison(Renderable):
         """Return the comparison with labels that are usable by these rules."""
         if not self.rows:
             self.query_rows()  # raises with the reason
+        labels = labels_by_row_number(labels, self.pool_rows, self.rows)
         row_labels = labels_by_row(labels, self.rows)
         is_complete = self.classes is not None
         check_usable(row_labels, self.known_labels, rules, is_complete=is_complete)
@@ -347,7 +353,10 @@ class ModelComparison(Renderable):
             )
             shown_rows.append(("Caveat", text))
         if self.labels is not None:
-            shown_rows.append(("Caveat", FINAL))
+            usable = [label if self._is_class(label) else None for label in self.labels]
+            predictions = self.old_predictions, self.new_predictions
+            notes = [*notes_on_neither(usable, *predictions), FINAL]
+            shown_rows += [("Caveat", note) for note in notes]
         if self.n_queries > len(self.rows) and self.rows:
             shown_rows.append(
                 ("Caveat", "the models differ on fewer rows than were planned")

@@ -15,11 +15,14 @@ import pandas as pd
 from pandas.api.types import is_scalar
 
 from dsel.checks import as_array, class_of_same_letters, listing, show
+from dsel.data.query_rows import POOL_INDEX
 from dsel.rounded_texts import count_of
 
 FINAL: Final = (
     "this result is final: with other labels for the same rows it would not hold"
 )
+FEWEST_NOTED: Final = 5
+"""With fewer labels no note is given on those that no model predicts."""
 MOST_LABELS_SHOWN: Final = 3
 """Most labels that a message lists."""
 
@@ -65,6 +68,58 @@ def check_same_labels(
     )
 
 
+def notes_on_neither(
+    labels: Sequence[object], *predictions: Sequence[object]
+) -> list[str]:
+    """Return a note if most labels are the prediction of neither of two models.
+
+    A label of None is not usable, and does not count.
+    """
+    rows = [row for row in zip(labels, *predictions, strict=True) if row[0] is not None]
+    n_neither = sum(label not in predicted for label, *predicted in rows)
+    if len(rows) < FEWEST_NOTED or 2 * n_neither <= len(rows):
+        return []
+    return [
+        f"neither model predicts {n_neither:,} of {count_of(len(rows), 'label')}: "
+        f"these may be the labels of other rows, so compare some of them with the rows "
+        f"that were queried"
+    ]
+
+
+def labels_by_row_number(
+    labels: Any, rows: pd.DataFrame | None, row_numbers: Sequence[int]
+) -> Any:
+    """Return labels by pool row number if they are a Series by the pool's own index.
+
+    `rows` are the queried rows with their index, in the order of `row_numbers`; None
+    if they are not known. Other labels are returned as they are.
+    """
+    if (
+        not isinstance(labels, pd.Series)
+        or labels.index.nlevels > 1
+        or rows is None
+        or rows.index.name != POOL_INDEX
+    ):
+        return labels
+    own = rows.index
+    if labels.index.equals(own):
+        return labels.set_axis(list(row_numbers))
+    if not own.is_unique:
+        raise ValueError(
+            f"`labels` must be an array in the order of `query_rows`, since several "
+            f"queried rows have the index {own[own.duplicated()][0]!r} in the pool."
+        )
+    places = own.get_indexer(labels.index)
+    if (places < 0).any():
+        raise ValueError(
+            f"`labels` must have the index of the pool at queried rows, such as "
+            f"{own[0]!r}, got {_plain(labels.index[places < 0][0])!r}; pass "
+            f"y.loc[rows.index], where `y` has the labels by the index of the pool and "
+            f"`rows` are those of `query_rows`."
+        )
+    return labels.set_axis(np.asarray(row_numbers)[places])
+
+
 def labels_by_row(labels: Any, row_numbers: Sequence[int]) -> tuple[Any, ...]:
     """Return a label for each queried row, None for a missing one.
 
@@ -83,15 +138,22 @@ def labels_by_row(labels: Any, row_numbers: Sequence[int]) -> tuple[Any, ...]:
             f"labels['label']."
         )
     if isinstance(labels, pd.Series):
+        if labels.index.nlevels > 1:
+            raise ValueError(
+                "`labels` must have one level in its index, the numbers of queried "
+                "pool rows; pass labels.to_numpy() where they are in the order of "
+                "`query_rows`."
+            )
         # A table that was read as text has row numbers as texts.
         index = pd.to_numeric(labels.index, errors="coerce")
         unknown = labels.index[~np.isin(index, row_numbers)]
         if len(unknown):
             raise ValueError(
-                f"`labels` must have the numbers of queried pool rows as its index, "
-                f"such as {row_numbers[0]}, got {_plain(unknown[0])!r}; pass "
-                f"labels.to_numpy() where they are in the order of `query_rows`, and "
-                f"labels of the pool that was queried."
+                f"`labels` must have the numbers of queried pool rows as its index "
+                f"(positions in the pool from 0, as pool.iloc takes), such as "
+                f"{row_numbers[0]}, got {_plain(unknown[0])!r}; pass labels.to_numpy() "
+                f"where they are in the order of `query_rows`, and labels of the pool "
+                f"that was queried."
             )
         label_of_row: dict[int, Any] = {}
         for row, label in zip(index.astype(int), map(_plain, labels), strict=True):

@@ -20,6 +20,7 @@ from dsel.results.queried_labels import (
     check_same_labels,
     check_usable,
     labels_by_row,
+    notes_on_neither,
 )
 from dsel.results.records import NOT_KEPT, older_name
 from dsel.rounded_texts import count_of, in_percent
@@ -260,8 +261,10 @@ class Queries:
                 f"or one that is no class: each {EFFECT}"
             )
             lines.append(("Caveat", text))
-        lines.append(("Caveat", FINAL))
-        return lines
+        usable = [None if code == UNUSABLE else code for code in self.labels]
+        codes = self.one_fold_codes, self.all_rows_codes
+        notes = [*notes_on_neither(usable, *codes), FINAL]
+        return lines + [("Caveat", note) for note in notes]
 
     def _offer(self) -> str:
         """Return what labels of the queried rows would give."""

@@ -86,7 +86,7 @@ def write_comparison(
     """
     file = None
     if comparison.rows:
-        shown = comparison.query_rows()
+        shown = comparison.query_rows().set_axis(list(comparison.rows), axis=0)
         check_target(target, list(map(str, shown.columns)))
         row_numbers = shown.index.tolist()
         file, _ = write_query_rows(

@@ -27,7 +27,7 @@ from zarr.storage import MemoryStore
 
 from dsel import names
 from dsel.checks import show
-from dsel.data.query_rows import POOL_ROW
+from dsel.data.query_rows import POOL_INDEX, POOL_ROW
 from dsel.errors import NewerRecordError
 from dsel.results.cube import check_schema, cube_of
 from dsel.results.model_files import read_model, write_model
@@ -308,7 +308,12 @@ def _with_texts(dataset: xr.Dataset) -> xr.Dataset:
 def read_query_rows(place: Place) -> pd.DataFrame | None:
     """Return the queried rows that a run stored; None if there are none."""
     body = place.read_last(QUERIES)
-    return None if body is None else pd.read_feather(BytesIO(body)).set_index(POOL_ROW)
+    if body is None:
+        return None
+    rows = pd.read_feather(BytesIO(body))
+    if rows.columns[0] == POOL_ROW:
+        return rows.set_index(POOL_ROW)
+    return rows.set_index(rows[POOL_INDEX].astype(object)).drop(columns=POOL_INDEX)
 
 
 class Store(AbstractContextManager["Store"]):

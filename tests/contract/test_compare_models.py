@@ -245,6 +245,67 @@ def test_certify_with_labels__takes_an_order_and_a_numbering():
         assert question.certify_with_labels(labels).upper == by_order.upper
 
 
+def test_certify_with_labels__matches_labels_by_the_index_of_the_pool():
+    order = np.random.default_rng(3).permutation(len(POOL))
+    pool = pd.DataFrame(POOL[order], index=order)
+    pool.columns = [f"p{n}" for n in range(64)]
+    y = pd.Series(TRUTH)  # by that index, in another order than the pool
+    question = compare(pool)
+    rows = question.query_rows()
+    pd.testing.assert_frame_equal(
+        rows, pool.loc[rows.index], check_names=False, check_index_type=False
+    )
+    assert list(question.rows) != rows.index.tolist()
+    right = compare(pool).certify_with_labels(TRUTH[order][list(question.rows)])
+    for labels in (
+        y[rows.index],
+        y.loc[rows.index].sample(frac=1, random_state=0),
+        y[order].iloc[list(question.rows)],
+        rows.assign(label=y.loc[rows.index].to_numpy())["label"],
+    ):
+        assert compare(pool).certify_with_labels(labels).labels == right.labels
+    with pytest.raises(IndexError):  # positions are another thing
+        TRUTH[rows.index]
+    with pytest.raises(ValueError, match=r"index of the pool .*pass y.loc\[rows.index"):
+        question.certify_with_labels(y.loc[list(question.rows)])
+    with pytest.raises(ValueError, match=r"one level"):
+        question.certify_with_labels(pd.Series(1, pd.MultiIndex.from_tuples([(1, 2)])))
+
+
+def test_certify_with_labels__by_an_index_that_is_not_unique_needs_an_order():
+    pool = pd.DataFrame(POOL, index=np.zeros(len(POOL), dtype=int))
+    question = compare(pool)
+    labels = TRUTH[list(question.rows)]
+    by_index = pd.Series(labels, question.query_rows().index)
+    assert question.certify_with_labels(by_index).labels == tuple(labels)
+    with pytest.raises(ValueError, match="several queried rows have the index 0"):
+        question.certify_with_labels(by_index[1:])
+
+
+def test_certify_with_labels__says_what_the_numbers_of_rows_are():
+    question = compare()
+    with pytest.raises(ValueError, match=r"positions in the pool from 0, as pool.iloc"):
+        question.certify_with_labels(pd.Series(1, index=[-5]))
+
+
+def test_certify_with_labels__notes_labels_that_no_model_predicts():
+    question = compare()
+    labels = TRUTH[list(question.rows)]
+    words = "of 60 labels: these may be the labels of other rows"
+    assert words not in str(question.certify_with_labels(labels))
+    other = compare().certify_with_labels(np.random.default_rng(0).permutation(labels))
+    assert words in " ".join(str(other).split())
+    both = question.old_predictions, question.new_predictions
+    neither = [min({0, 1, 2} - {*pair}) for pair in zip(*both, strict=True)]
+    for n_right in (29, 30):  # more than half, and half
+        labels = [*question.new_predictions[:n_right], *neither[n_right:]]
+        result = compare().certify_with_labels(labels)
+        assert (
+            f"neither model predicts {60 - n_right} {words}"
+            in " ".join(str(result).split())
+        ) == (n_right == 29)
+
+
 def test_model_comparison__comes_back_from_json():
     question = compare()
     answer = question.certify_with_labels(TRUTH[question.query_rows().index])

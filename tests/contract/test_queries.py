@@ -277,6 +277,33 @@ def test_out__keeps_rows_and_predictions_for_another_process(
     assert choice.certify_with_labels(labels) == labeled.choice
 
 
+@pytest.mark.parametrize("names", [[f"p{n}" for n in range(8)], list(range(8))])
+def test_query_rows__have_the_index_of_a_pandas_pool(names, labeled, tmp_path):
+    order = np.random.default_rng(0).permutation(len(POOL))
+    # The rows are those of POOL, under the numbers of another order.
+    pool = pd.DataFrame(POOL, index=order, columns=names)
+    y = pd.Series(LABELS, index=order).sort_index()
+    found = plan(pool).run(out=tmp_path)
+    assert found.choice.queries.rows == labeled.choice.queries.rows
+    for outcome in (found, plan(pool).run(out=tmp_path), dsel.open_outcome(tmp_path)):
+        rows = outcome.query_rows()
+        assert rows.index.tolist() == order[list(found.choice.queries.rows)].tolist()
+        answer = outcome.certify_with_labels(y[rows.index][::-1])
+        assert answer.choice.queries == labeled.choice.queries
+        with pytest.raises(ValueError, match="index of the pool"):
+            outcome.certify_with_labels(y[list(found.choice.queries.rows)])
+
+
+def test_labels_that_no_model_predicts__are_noted(outcome, labeled):
+    queries = outcome.choice.queries
+    codes = zip(queries.one_fold_codes, queries.all_rows_codes, strict=True)
+    neither = [min({0, 1, 2} - {*pair}) for pair in codes]
+    answer = unlabeled(outcome).certify_with_labels(neither)
+    words = "neither model predicts 50 of 50 labels: these may be the labels of other"
+    assert words in " ".join(str(answer).split())
+    assert "neither model predicts" not in str(labeled)
+
+
 def test_query_rows__have_columns_that_no_model_uses(tmp_path):
     names = [f"p{n}" for n in range(8)]
     frame = pd.DataFrame(X, columns=names)

@@ -36,6 +36,7 @@ from dsel.data.query_rows import (
     query_words,
     read_pool_rows,
     smallest_rows,
+    with_pool_index,
 )
 from dsel.data.row_random import seed_from
 from dsel.results.comparison import ModelComparison
@@ -285,7 +286,7 @@ def compare_fitted_models(
         new_predictions=tuple(queried.new[order].tolist()),
         seed=seed,
         sources=describe_sources({f"{name} model": m for name, m in models.items()}),
-        pool_rows=shown,
+        pool_rows=None if shown is None else with_pool_index(shown, full),
     )
 
 

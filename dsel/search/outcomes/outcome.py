@@ -30,6 +30,7 @@ from dsel.results.choice_parts import ByModel
 from dsel.results.model_files import dump_model
 from dsel.results.monitoring import MonitorReport
 from dsel.results.place import CUBE, PAIRS
+from dsel.results.queried_labels import labels_by_row_number
 from dsel.results.renderings import render_lines
 from dsel.results.row_hashes import RowHashes, save_row_hashes
 from dsel.results.run_store import Store
@@ -234,8 +235,10 @@ class Outcome:
         Returns
         -------
         pandas.DataFrame
-            All columns of the pool, one row for each query; the index, named
-            ``pool_row``, holds global row numbers.
+            All columns of the pool, one row for each query. The index, named
+            ``pool_row``, has their positions in the pool, from 0. If the pool is a
+            pandas frame with an index of its own, it has the values of that index,
+            and is named ``pool_index``: ``y.loc[rows.index]`` are their labels.
 
         Raises
         ------
@@ -273,8 +276,9 @@ class Outcome:
         Parameters
         ----------
         labels
-            A Series by pool row number, in any order, in which rows may be missing; or
-            an array in the order of `query_rows`, None or NaN for a missing label.
+            A Series by the index of `query_rows`, in any order, in which rows may be
+            missing; or an array in the order of `query_rows`, None or NaN for a missing
+            label.
         partial
             Whether rows may have no label.
         allow_unknown
@@ -315,6 +319,9 @@ class Outcome:
         >>> before > after
         True
         """
+        queries = self.choice.queries
+        rows = () if queries is None else queries.rows
+        labels = labels_by_row_number(labels, self.pool_rows, rows)
         choice = self.choice.certify_with_labels(
             labels, partial=partial, allow_unknown=allow_unknown
         )

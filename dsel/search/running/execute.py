@@ -16,6 +16,7 @@ import xarray as xr
 from sklearn.base import clone
 
 from dsel.arrays import Estimator
+from dsel.data.query_rows import with_pool_index
 from dsel.errors import (
     DselWarning,
     NewerRecordError,
@@ -200,7 +201,11 @@ def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
     rows = None
     if choice.queries is not None and choice.queries.rows:
         rows = read_query_rows(store.place)
-        rows = read_queried_rows(run, choice) if rows is None else rows
+        pool = plan.queried_pool
+        if rows is None:
+            rows = read_queried_rows(run, choice)
+        elif pool is not None:  # older versions stored row numbers only
+            rows = with_pool_index(rows, pool)
     return make_outcome(
         plan,
         cube,

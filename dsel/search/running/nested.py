@@ -12,7 +12,7 @@ import xarray as xr
 
 from dsel import names
 from dsel.arrays import Floats, Integers
-from dsel.data.query_rows import read_pool_rows
+from dsel.data.query_rows import read_pool_rows, with_pool_index
 from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
 from dsel.results.cube import fold_error_rates, make_pair_cube, read_counts
@@ -132,6 +132,7 @@ def read_queried_rows(run: Run, choice: Choice) -> pd.DataFrame | None:
     with pool.guard_pass():
         rows = read_pool_rows(pool, choice.queries.rows, client=run.options.client)
     # A column of the pool with the name of the index would be there twice.
+    rows = with_pool_index(rows, pool)
     return rows.drop(columns=rows.index.name, errors="ignore")
 
 
