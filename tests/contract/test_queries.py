@@ -529,7 +529,7 @@ def test_choice__asks_for_no_labels_that_would_hardly_help(outcome):
     queries, few = outcome.choice.queries, slice(4)
     assert queries.would_help
     queries = replace(
-        queries, rows=queries.rows[few],
+        queries, n_planned=4, rows=queries.rows[few],
         one_fold_codes=queries.one_fold_codes[few],
         all_rows_codes=queries.all_rows_codes[few],
     )  # fmt: skip
