@@ -43,6 +43,7 @@ from dsel.errors import (
     with_ways,
 )
 from dsel.option_values import join_names, names_in
+from dsel.results.caveats import MAY_RUN_AGAIN
 from dsel.results.certificate import ORIGIN, assumption_rows
 from dsel.results.choice import COMPARED, NEXT, Choice
 from dsel.results.place import Place, read_outcome
@@ -76,29 +77,31 @@ SELECT: Final = "dsel select LABELED --target COLUMN --pool {} --out FOLDER"
 """The command to write next, with its pool."""
 WITHOUT_IDS: Final = (
     "the command below, in which {} is no feature: new rows have other identifiers "
-    "than labeled ones"
+    f"than labeled ones. If that is so, {MAY_RUN_AGAIN}"
 )
 """The next step where an identifier distinguishes labeled rows from pool rows."""
 OF_GROUPS: Final = (
     "one of the commands below: the first one if rows of one {} belong together, as "
-    "visits of one person do, else the second one"
+    "visits of one person do, else the second one. If one of both is so, "
+    f"{MAY_RUN_AGAIN}"
 )
 """The next step where that is a column whose values several rows share."""
 LOST_GROUPS: Final = (
     "the same command with --groups and the column that says which rows belong "
     "together; if LABELED has lost it, join it again. The bound is then about rows of "
-    "new groups"
+    f"new groups. If rows belong together, {MAY_RUN_AGAIN}"
 )
 """The next step where labeled rows seem to come in groups."""
 UNSEEN_GROUPS: Final = (
     "the same command with --groups COLUMN, if several rows are about one person, "
-    "machine or day: without a pool no test sees it"
+    f"machine or day (without a pool no test sees it); {MAY_RUN_AGAIN}"
 )
 """The next step without a pool, which would show that rows come in groups."""
 AFTER_SHIFT: Final = (
     "label a random sample of the pool, some 300 rows, and run dsel select on these "
     "alone, with the others as --pool: that bound is about them",
-    "the same command with --groups, if several rows of one customer are labeled",
+    "the same command with --groups, if several rows of one customer are labeled; "
+    f"{MAY_RUN_AGAIN}",
     "without --pool the first bound is about rows like those of LABELED; more in the "
     "documentation, docs/using/not_independent.md, Shift",
 )
@@ -497,7 +500,7 @@ def _next_steps(
         what = "this is only a row number or a date of entry"
         if len(names) > 1:
             what = "these are only row numbers or dates of entry"
-        drop = f"the same command with {option}, if {what}"
+        drop = f"the same command with {option}, if {what}; {MAY_RUN_AGAIN}"
         return [*[drop] * bool(names), *AFTER_SHIFT]
     if out is None:
         return ["the same command with --out FOLDER keeps the model for dsel predict"]

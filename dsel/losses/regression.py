@@ -340,7 +340,8 @@ class ErrorQuantile(RegressionLoss):
         return [
             f"{len(y):,} labeled rows are too few for a bound of how far "
             f"{100 * self.fraction:.6g}% of the predictions are off, which is "
-            f"infinite: it needs {needed:,}{folds}{fewer}{next(possible, '')}"
+            f"infinite: it needs {needed:,}{folds}{fewer}{next(possible, '')}. "
+            f"This depends on their number alone, so a second run may choose by it"
         ]
 
 

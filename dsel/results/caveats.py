@@ -53,6 +53,11 @@ class Caveat:
 FOLD_MODELS: Final = "models of all folds"
 POOLED: Final = f"{FOLD_MODELS}, pooled"
 """The subject of an estimate that belongs to no single model: each fold tests one."""
+MAY_RUN_AGAIN: Final = (
+    "the bound above is then void and was no ground for this, so that these labeled "
+    "rows may be searched again"
+)
+"""Reason why a second search of the same labeled rows is allowed."""
 IF_COPIES: Final = (
     "if they are copies of the same records, bound and estimate may be too small: "
     "take each record once (drop_duplicates), or pass `groups`"
@@ -87,6 +92,23 @@ class LimitsWithCaveats:
 def make_caveats(effect: Effect, texts: Iterable[str]) -> list[Caveat]:
     """Return caveats of one effect."""
     return [Caveat(effect, text) for text in texts]
+
+
+def for_other_rows(advice: str) -> str:
+    """Return advice to search otherwise, which says that it is not for these rows.
+
+    A search that is changed after a look at a result is chosen by that result,
+    which no bound takes into account. All advice of that kind is worded here.
+
+    Examples
+    --------
+    >>> for_other_rows("cv=3 has the smaller bound")
+    'cv=3 has the smaller bound (for a search of other labeled rows: a second one of these proves nothing)'
+    """  # noqa: E501
+    return (
+        f"{advice} (for a search of other labeled rows: a second one of these proves "
+        f"nothing)"
+    )
 
 
 def collect_caveats(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:

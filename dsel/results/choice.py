@@ -21,6 +21,7 @@ from dsel.results.caveats import (
     Effect,
     caveat_rows,
     collect_caveats,
+    for_other_rows,
     make_caveats,
     merge_models,
     texts_that_void_nothing,
@@ -415,10 +416,10 @@ class Choice(Renderable):
         reports: Mapping[str, CertifiedReport | ToleranceReport] = self.reports
         if not (reports := reports or self.tolerances):
             other = "; limits by value are in report_by_value()"
+            way = f"pass report=True to {self._calling_name}, and an `out` of its own"
             text = (
                 f"no report was declared before the run, and what was not declared is "
-                f"not certified; pass report=True to {self._calling_name}, and an "
-                f"`out` of its own"
+                f"not certified; {for_other_rows(way)}"
                 f"{other if self.reports_by_value else ''}."
             )
             raise ValueError(reword(text, self.renamings))
@@ -443,10 +444,13 @@ class Choice(Renderable):
             If the plan declared no column by ``report_by``.
         """
         if not self.reports_by_value:
+            way = (
+                f"pass report_by='site' or another column to {self._calling_name}, and "
+                f"an `out` of its own"
+            )
             text = (
                 f"no column to report by was declared before the run, and what was not "
-                f"declared is not certified; pass report_by='site' or another column "
-                f"to {self._calling_name}, and an `out` of its own."
+                f"declared is not certified; {for_other_rows(way)}."
             )
             raise ValueError(reword(text, self.renamings))
         names = tuple(self.reports_by_value)
@@ -732,12 +736,12 @@ class Choice(Renderable):
         """The comparison of a model with a constant, in words; "" if there is none."""
         if self.certificate.loss != "error":
             return ""
-        by_class = (
-            "; see certified_report() for the recall of each class"
-            if self.reports
-            else ", and report=True has the recall of each class"
-        )
-        return f"; baseline='largest class' tests whether the model is better{by_class}"
+        way = "baseline='largest class' tests whether the model is better"
+        if self.reports:
+            seen = "see certified_report() for the recall of each class"
+            return f"; {seen}; {for_other_rows(way)}"
+        way += ", and report=True has the recall of each class"
+        return f"; {for_other_rows(way)}"
 
     @property
     def _calling_name(self) -> str:

@@ -154,7 +154,9 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
         "(several rows of one customer: name their --groups); --verbose lists all",
         "Next     the same command with --out FOLDER keeps the model for dsel predict",
     ]
-    assert verdict[8].startswith("Next     with --queries 50 in your next search, of ")
+    assert verdict[8].startswith(
+        "Next     with --queries 50 and labels of 50 pool rows"
+    )
     assert max(map(len, plan)) <= 80
     assert run(*numbers, "--quiet").output.splitlines() == verdict[:6]
 

@@ -416,6 +416,7 @@ def test_select__says_what_is_next_where_the_pool_is_another_population(tables):
     text = " ".join(done.output.split())
     assert "most by column age" in text
     assert "Next the same command with --drop age, if this is only a row " in text
+    assert "was no ground for this, so that these labeled rows may be" in text
     assert "Next label a random sample of the pool, some 300 rows" in text
     assert "docs/using/not_independent.md, Shift" in text
     assert "dsel predict" not in text

@@ -221,7 +221,10 @@ def test_caveats_of_both_models__are_one_line_and_of_rare_classes_one_note():
     assert len(choice.all_caveats) == len(notes) + 1  # each model has its own caveat
     [found] = [text for text in notes if "the models of all folds found" in text]
     assert found.count("of 10 rows of the class") == 3
-    assert found.endswith("(an estimate): loss='balanced' chooses for them")
+    assert found.endswith(
+        "(an estimate): loss='balanced' chooses for them (for a search of other "
+        "labeled rows: a second one of these proves nothing)"
+    )
     assert Choice.from_json(choice.to_json()).shown_rows() == choice.shown_rows()
 
 
@@ -245,16 +248,21 @@ def test_a_rare_class_that_is_mostly_missed__is_named_with_the_way_out():
     assert (
         f"(of its {len(there)} the model trained on 80% of the labels found {right})"
     ) in said
-    assert "(an estimate): loss='balanced' or 'recall:fraud' chooses for it" in said
+    mark = "(for a search of other labeled rows: a second one of these proves nothing)"
+    way = "(an estimate): loss='balanced' or 'recall:fraud' chooses for it"
+    assert f"{way} {mark}" in said
     assert said.count("chooses for it") == 1
     assert "chooses for it" not in str(plans["balanced"].run().choice)
     # One candidate is chosen by no loss: its own parameters have the way.
     grid = GridSearchCV(model, {"C": [1.0, 10.0]})
     scored = GridSearchCV(model, {"C": [1.0, 10.0]}, scoring="neg_log_loss")
     for alone, way in (
-        (grid, ": scoring='balanced_accuracy' of the search inside chooses for it"),
+        (
+            grid,
+            ": scoring='balanced_accuracy' of the search inside chooses for it " + mark,
+        ),
         (scored, ": label more rows of it"),
-        (model, ": class_weight='balanced' of the model finds more of it"),
+        (model, f": class_weight='balanced' of the model finds more of it {mark}"),
         (KNeighborsClassifier(40), ""),
     ):
         said = str(dsel.certify(alone, rows, y, random_state=0).choice)

@@ -41,12 +41,13 @@ def test_deployed__has_all_about_each_model(outcome):
 
 def test_useless_bound__refers_to_the_report_that_there_is(outcome):
     useless = replace(outcome.choice, constant="1", constant_loss=0.0)
-    text = "tests whether the model is better; see certified_report() for the recall"
-    assert text in str(useless)
+    mark = "(for a search of other labeled rows: a second one of these proves nothing)"
+    assert "; see certified_report() for the recall of each class" in str(useless)
+    assert f"tests whether the model is better {mark}" in str(useless)
     assert "report=True" not in str(useless)
     models = {n: replace(m, report=None) for n, m in useless.bounded_models.items()}
     alone = replace(useless, bounded_models=models)
-    assert "and report=True has the recall of each class" in str(alone)
+    assert f"and report=True has the recall of each class {mark}" in str(alone)
 
 
 def test_outcome__is_saved_and_written_as_its_results_are(outcome, tmp_path):
@@ -147,10 +148,10 @@ def test_choice__says_why_one_bound_is_much_larger(outcome):
 def test_choice__advises_queries_where_they_are_expected_to_help(outcome):
     plain = with_bounds(outcome.choice, 0.1, 0.2, report=None)
     advice = (
-        "Next     with n_queries=50 in your next search, of other labeled rows, and "
-        "labels of 50 pool rows the bound of the model trained on all labels would be "
-        "about 15.0% in place of 20.0%, and the other one 10.4% in place of 10.0%. A "
-        "second search of the same labeled rows proves nothing"
+        "Next     with n_queries=50 and labels of 50 pool rows the bound of the model "
+        "trained on all labels would be about 15.0% in place of 20.0%, and the other "
+        "one 10.4% in place of 10.0% (for a search of other labeled rows: a second one "
+        "of these proves nothing)"
     )
     assert advice in str(replace(plain, forecast=QueryForecast(50, 0.104, 0.15)))
     assert "n_queries" not in str(plain)  # nothing is known
@@ -159,9 +160,7 @@ def test_choice__advises_queries_where_they_are_expected_to_help(outcome):
     near = with_bounds(outcome.choice, 0.1, 0.14, report=None)
     near = replace(near, forecast=QueryForecast(50, 0.104, 0.12), expected_holdout=0.16)
     assert "n_queries" not in str(near)
-    assert "n_queries=50 in your next search" in str(
-        replace(near, expected_holdout=0.12)
-    )
+    assert "with n_queries=50 and labels" in str(replace(near, expected_holdout=0.12))
 
 
 def test_choice__says_what_would_beat_a_hold_out_set(outcome):

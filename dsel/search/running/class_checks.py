@@ -16,7 +16,7 @@ from dsel.families.predictions import predict_codes
 from dsel.losses.base import FoldCounts, Rows, Statistic
 from dsel.losses.by_class import ClassRate, ClassTable
 from dsel.results import Certificate
-from dsel.results.caveats import Caveat, Effect, make_caveats
+from dsel.results.caveats import Caveat, Effect, for_other_rows, make_caveats
 from dsel.results.fit_messages import collect_warnings
 from dsel.rounded_texts import about_percent, count_of
 from dsel.search.design.folds import ModelRef
@@ -146,6 +146,7 @@ def notes_on_found_rows(
         way = f"loss='balanced' or 'recall:{labels[missed[0]]}' chooses for it"
         if len(missed) > 1:
             way = "loss='balanced' chooses for them"
+        way = for_other_rows(way)
         if len(context.estimators) == 1:
             way = _way_of_one_candidate(context.estimators[0], len(missed))
         note += f": {way}" if way else ""
@@ -225,9 +226,11 @@ def _way_of_one_candidate(estimator: Estimator, n_missed: int) -> str:
     if params.get("scoring") not in (None, "accuracy"):
         return f"label more rows of {it}"
     if "scoring" in params:
-        return f"scoring='balanced_accuracy' of the search inside chooses for {it}"
+        way = f"scoring='balanced_accuracy' of the search inside chooses for {it}"
+        return for_other_rows(way)
     if "class_weight" in params:
-        return f"class_weight='balanced' of the model finds more of {it}"
+        way = f"class_weight='balanced' of the model finds more of {it}"
+        return for_other_rows(way)
     return ""
 
 

@@ -27,7 +27,13 @@ from dsel.families.family import error_line
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence
 from dsel.results.candidate_tables import all_params
-from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
+from dsel.results.caveats import (
+    Caveat,
+    Effect,
+    collect_caveats,
+    for_other_rows,
+    make_caveats,
+)
 from dsel.results.certificate import attribute, params_text, short_params_text
 from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
@@ -139,7 +145,9 @@ def caveats_of_fits(
     has_failed = status == names.STATUS_FAILED
     has_raised = (problems == FitProblem.UNPREDICTED) & ~has_failed
     has_stopped = problems == FitProblem.STOPPED
-    unscaled = "stopped before they converged; scale the features, or raise `max_iter`"
+    unscaled = "stopped before they converged; " + for_other_rows(
+        "scale the features, or raise `max_iter`"
+    )
     for has_problem, text in (
         (has_failed, "{} failed{examples}"),
         (
