@@ -232,4 +232,4 @@ class BestConstant(NamedTuple):
         of_constant = f"{bound.about(self.loss)} of always predicting {self.text}"
         if bound.estimate_where_fitted >= self.loss:
             return f"neither the bound nor the estimate is below the {of_constant}"
-        return f"{bound.counted} are too few for a bound below the {of_constant}"
+        return f"the estimate is below the {of_constant}, and the bound is not"

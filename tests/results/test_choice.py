@@ -48,6 +48,11 @@ def test_useless_bound__refers_to_the_report_that_there_is(outcome):
     models = {n: replace(m, report=None) for n, m in useless.bounded_models.items()}
     alone = replace(useless, bounded_models=models)
     assert f"and report=True has the recall of each class {mark}" in str(alone)
+    # The same rows may have a smaller bound of another model: they are not too few.
+    loss = (alone.certificate.estimate + alone.certificate.bound) / 2
+    between = str(replace(alone, constant_loss=loss))
+    assert "of always predicting 1, and the bound is not" in between
+    assert "too few" not in between
 
 
 def test_outcome__is_saved_and_written_as_its_results_are(outcome, tmp_path):
