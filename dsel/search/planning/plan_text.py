@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from typing import Final
 
 import numpy as np
 from dask.utils import format_bytes
@@ -17,6 +18,9 @@ from dsel.results.certificate import short_names
 from dsel.rounded_texts import count_of, wrap_line
 from dsel.search.engine.inner_searches import count_survivors
 from dsel.search.running.planned_search import PlanFacts, PlannedSearch
+
+EMPTY_WORKER_NBYTES: Final = 400 * 2**20
+"""Bytes of a worker process that has imported all libraries, and read no rows."""
 
 
 def plan_lines(shown_rows: Iterable[ShownRow]) -> str:
@@ -62,7 +66,8 @@ def plan_rows(
         shown_rows |= pruning | {
             "folds": folds,
             "memory": (
-                f"{format_bytes(_worker_nbytes(search))} for each worker of one thread"
+                f"{format_bytes(_worker_nbytes(search))} for each worker of one "
+                f"thread, which needs {format_bytes(EMPTY_WORKER_NBYTES)} without rows"
             ),
             "certificate": _certificate_text(search),
             **_baseline(search),
@@ -160,11 +165,9 @@ def _worker_nbytes(search: PlannedSearch) -> int:
     if search.pool is not None:  # three copies of a chunk: stored, decoded, as rows
         most_rows = int(np.diff(search.pool.boundaries).max(initial=0))
         reading_nbytes = 3 * most_rows * search.pool.row_nbytes
-    # This allows for imports and three times the labeled rows: the rows themselves,
-    # those of a fit, and models.
-    return (
-        400 * 2**20 + 3 * nbytes_of(search.labeled.X) + shared_nbytes + reading_nbytes
-    )
+    # Three times the labeled rows: the rows themselves, those of a fit, and models.
+    rows_nbytes = 3 * nbytes_of(search.labeled.X)
+    return EMPTY_WORKER_NBYTES + rows_nbytes + shared_nbytes + reading_nbytes
 
 
 def _certificate_text(search: PlannedSearch) -> str:
