@@ -670,10 +670,11 @@ class Choice(Renderable):
 
     @property
     def deployed_text(self) -> str:
-        """The deployed one of two models, as text; "" unless both have bounds."""
-        bounds = self.certificates.values()
+        """The deployed one of two models, as text; "" unless the other has a bound."""
+        bounds = self.certificates
         other_names = [name for name in self.bounded_models if name != self.deploy]
-        if not other_names or any(b.says_nothing or not b.certified for b in bounds):
+        others = [bounds[name] for name in other_names]
+        if not others or any(b.says_nothing or not b.certified for b in others):
             return ""
         # The text does not name the better model: the run has measured no difference of
         # errors.

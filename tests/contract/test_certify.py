@@ -53,6 +53,22 @@ def test_certify__is_what_certify_selection_was():
     assert new.choice == old.choice
 
 
+@pytest.mark.parametrize("deploy", ["one_fold", "all_rows"])
+def test_certify__names_the_deployed_model_if_the_other_one_has_a_bound(deploy):
+    rows, labels = make_classification(
+        2300, 5, weights=[0.98], flip_y=0.05, random_state=0
+    )
+    outcome = dsel.certify(
+        DecisionTreeClassifier(random_state=0), rows[:300], labels[:300], rows[300:],
+        loss=dsel.losses.recall(1), deploy=deploy, random_state=0,
+    )  # fmt: skip
+    bounds = outcome.certificates
+    assert bounds["all_rows"].says_nothing
+    assert not bounds["one_fold"].says_nothing
+    line = "Deployed: the first model (the second with deploy='one_fold')"
+    assert (line in str(outcome).splitlines()) == (deploy == "all_rows")
+
+
 def test_certify__names_what_the_search_has_chosen():
     outcome = dsel.certify(SEARCH, X, Y, POOL, cv=3, random_state=0)
     depth = outcome.model.best_params_["max_depth"]

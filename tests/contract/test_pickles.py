@@ -137,7 +137,9 @@ def test_copy__predicts_and_monitors_as_before(copied):
         other.predict(POOL[:, :3])
     rows, disagreement, *_ = other.monitor(POOL).tests
     assert (rows.result, disagreement.result) == ("cannot be tested", "kept")
-    assert rows.reason.endswith("pass the X of the search as `labeled`")
+    assert rows.reason == (
+        "the outcome has no labeled rows; pass the X of the search as `labeled`"
+    )
     assert other.monitor(POOL, labeled=X) == outcome.monitor(POOL)
     with pytest.raises(ValueError, match="but 1 of the passed rows are not among them"):
         other.monitor(POOL, labeled=np.concatenate([X[1:], POOL[:1]]))

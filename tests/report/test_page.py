@@ -242,6 +242,7 @@ def test_report_html__stands_alone_and_escapes_what_comes_from_outside(outcome):
     above, _, folded = page.partition("<details")
     assert above.count("<svg") == 1
     assert "About A1" in folded
+    assert "only you can know; the test of A1 can show that it fails, and" in folded
     assert not re.search("</details>[^<]*<(?!details|/main)", folded)
 
 

@@ -610,7 +610,7 @@ class Outcome:
             self.input_format,
             disagreement_limit(self.results, self.choice),
             known,
-            "the outcome does not have them; pass the X of the search as `labeled`",
+            "the outcome has no labeled rows; pass the X of the search as `labeled`",
             self.group_keys,
             self.loss,
             group_column=self.group_column,
