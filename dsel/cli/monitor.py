@@ -70,21 +70,21 @@ def run(options: MonitorOptions) -> None:
         # A cron job that reads exit statuses must not mistake an untested promise for a
         # kept one.
         are_known = report.n_duplicates == report.n_rows
+        reasons = "; ".join(dict.fromkeys(test.reason for test in report.tests))
+        # An option helps only where the reason of a test names it: labels, for example,
+        # test nothing where no limit was certified.
         ways = {
             "rows that were not labeled": are_known,
-            "--labeled for the labeled table": promises.labeled is None,
-            "--target, if NEXT_MONTH has labels": not (labels.are_there or are_known),
-            "--groups for rows in groups": promises.are_in_groups
-            and labels.groups is None,
+            "--labeled for the labeled table": "--labeled" in reasons,
+            f"--target, if {options.next_month} has labels": "--target" in reasons
+            and not are_known,
+            "--groups for rows in groups": "--groups" in reasons,
         }
         way = " or ".join(text for text, applies in ways.items() if applies)
-        reasons = ""
-        # Otherwise the report above has shown them.
-        if output.quiet and not output.as_json:
-            why = dict.fromkeys(test.reason for test in report.tests)
-            reasons = f" ({'; '.join(why)})"
+        # Otherwise the report above has shown the reasons.
+        why = f" ({reasons})" if output.quiet and not output.as_json else ""
         raise click.ClickException(
-            f"no promise was tested{reasons}{way and f'; pass {way}'}."
+            f"no promise was tested{why}{way and f'; pass {way}'}."
         )
     status = ExitStatus.REFUTED if report.is_refuted else ExitStatus.DONE
     click.get_current_context().exit(status)

@@ -3,6 +3,7 @@
 import json
 import shlex
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -221,3 +222,23 @@ def test_monitor__fails_where_nothing_can_be_tested(tmp_path, place, options):
     assert found.stdout.count(f": {reason}") == (not options)
     assert (reason in found.stderr) == ("--quiet" in options)
     assert "pass rows that were not labeled." in " ".join(found.stderr.split())
+
+
+def test_monitor__proposes_only_options_that_help(tmp_path):
+    amounts = pd.DataFrame({
+        "weight": np.linspace(1, 9, 60),
+        "shop": [f"s{n // 3}" for n in range(60)],
+        "cost": np.linspace(10, 90, 60) + np.arange(60) % 7,
+    })  # fmt: skip
+    amounts.to_csv(tmp_path / "labeled.csv", index=False)
+    run(
+        "select", tmp_path / "labeled.csv", "--target", "cost", "--groups", "shop",
+        "--model", "ridge", "--grid", "alpha=1", "--out", tmp_path / "results",
+    )  # fmt: skip
+    later = amounts.drop(columns=["cost", "shop"]) + 0.01
+    later.to_csv(tmp_path / "next.csv", index=False)
+    # No limit was certified, so neither labels nor keys of groups test anything.
+    found = run("monitor", tmp_path / "results", tmp_path / "next.csv")
+    assert found.exit_code == 1
+    assert ": no limit was certified" in found.stdout
+    assert found.stderr == "Error: no promise was tested.\n"

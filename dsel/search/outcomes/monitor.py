@@ -201,12 +201,6 @@ def read_report(
         # Labels of one row of each group are independent draws; labels of all rows are
         # not.
         row_tests = [replace(t, result=UNTESTED, reason=IN_GROUPS) for t in row_tests]
-        if is_single:
-            option = context.labels.groups_option
-            reason = f"{IN_GROUPS}; {option} names the column of their groups"
-            error_tests = [
-                replace(t, result=UNTESTED, reason=reason) for t in error_tests
-            ]
     tests = [*row_tests, *error_tests]
     n_duplicates = None if promises.labeled is None else tally.n_duplicates
     return MonitorReport(level, tally.n_rows, n_duplicates, tuple(tests), tuple(notes))
@@ -324,7 +318,7 @@ def _test_errors(
     limits = None
     rates = [nan] * len(promises.models)
     loss = context.loss
-    why_no_labels = _reason_without_labels(context, tally)
+    why_no_labels = _reason_without_labels(promises, context, tally)
     if n_labels and isinstance(loss, RefutableLoss):
         counts, duplicates = tally.counts
         new_counts = PoolCounts(counts, duplicates, n_labels, n_duplicates)
@@ -374,7 +368,7 @@ def _test_tolerances(
     for index, (model_name, certificate) in enumerate(certificates.items()):
         limit = context.exceedances[index].exceeding_fraction
         test = _make_test(model_name, certificate, limit)
-        reason = _reason_without_labels(context, tally)
+        reason = _reason_without_labels(promises, context, tally)
         if not certificate.certified or certificate.says_nothing:
             reason = NO_LIMIT
         if reason:
@@ -412,9 +406,14 @@ def _make_test(model_name: str, certificate: Certificate, limit: float) -> Promi
     return PromiseTest(f"error of {model_name}", UNTESTED, promise, "", limit)
 
 
-def _reason_without_labels(context: MonitorContext, tally: Tally) -> str:
+def _reason_without_labels(
+    promises: Promises, context: MonitorContext, tally: Tally
+) -> str:
     """Return why the labels of new rows test nothing; "" if they do."""
     n_labels, n_duplicates, _ = tally.n_labels.tolist()
+    if promises.are_in_groups and context.is_counted is None:
+        option = context.labels.groups_option
+        return f"{IN_GROUPS}; {option} names the column of their groups"
     if not context.labels.are_there:
         option = context.labels.option
         return f"the new rows have no labels; {option} names their column"
