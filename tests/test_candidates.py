@@ -391,7 +391,7 @@ def test_classifier__is_one_whatever_the_order_of_its_bases(estimator, tmp_path)
         (
             make_pipeline(StandardScaler(), LogisticRegression()),
             {"logisticregression__C": [-1.0, 0.0]},
-            r"`param_grid` sets .* which Pipeline refuses: The 'C' parameter",
+            r"`param_grid` sets .* which LogisticRegression refuses: The 'C' parameter",
         ),
         (None, [LogisticRegression(C=-1)], r"`param_grid\[0\]` cannot be fitted: The"),
         (
@@ -407,7 +407,7 @@ def test_classifier__is_one_whatever_the_order_of_its_bases(estimator, tmp_path)
         (
             SCALED,
             {"clf__gamma": [-1.0]},
-            r"`param_grid` sets {'clf__gamma': -1.0}, which Pipeline refuses: `gamma`",
+            r"`param_grid` sets {'clf__gamma': -1.0}, which SVC refuses: `gamma`",
         ),
         (
             None,

@@ -92,6 +92,8 @@ def run(
             client=client,
         )
     comparison = name_sources(comparison, places, pool, target)
+    if os.path.realpath(old) == os.path.realpath(new):
+        print_notes(["OLD and NEW are the same folder, so no row can differ"])
     source = None
     if "://" not in pool and is_text(pool):
         schema = joint_schema(deployed, pool)

@@ -67,6 +67,8 @@ WORDS_OF_SHELL: Final[Words] = {
     "see certified_report()": "see the report",
     "see plan_bound": "see dsel plan-bound",
     " (or open_pool(..., other_records=True))": "",
+    " (`other_records`)": "",
+    "`write_pool` or `dsel": "`dsel",
     "pass delta=": "pass --delta ",
     "numbers of certified_report()": "numbers of the report",
     "numbers of report_by_value()": "limits by value",

@@ -168,11 +168,12 @@ def labeled_rows(
     # Numbers are measurements more often than texts are.
     fewest = 3 if labels.dtype.kind in "iuf" else 2
     if len(classes) > max(MOST_SINGLE, len(labels) // fewest):
+        is_number = labels.dtype.kind in "iuf"
+        ways = "search regressors, cut measurements into classes, or "
         raise ValueError(
             f"`y` must hold classes, got {len(classes):,} different labels in "
-            f"{len(labels):,} rows, such as {show(labels.tolist()[0])}; search "
-            f"regressors, cut measurements into classes, or label more rows of each "
-            f"class."
+            f"{len(labels):,} rows, such as {show(labels.tolist()[0])}; "
+            f"{ways if is_number else ''}label more rows of each class."
         )
     # The rows are copied, because the caller may change the original while fits run.
     return LabeledRows(copy_rows(features), codes, classes, names, schema)

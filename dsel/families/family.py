@@ -60,12 +60,16 @@ class Candidate:
         try:
             yield
         except Exception as error:  # learners of other libraries raise any error
-            kind = type(self.estimator).__name__
             reason = f"{type(error).__name__}: " if isinstance(error, KeyError) else ""
             reason += shorten(str(error), 200)
             text = f"`param_grid[{self.number}]` cannot be fitted: {reason}"
             if self.params:
                 shown = shorten(str(self.params), 60)
+                # A pipeline, which the caller need not know of, has no values itself.
+                owners = {name.rpartition("__")[0] for name in self.params}
+                part = self.all_params.get(owners.pop()) if len(owners) == 1 else None
+                owner = part if hasattr(part, "get_params") else self.estimator
+                kind = type(owner).__name__
                 text = f"`param_grid` sets {shown}, which {kind} refuses: {reason}"
             raise ValueError(text) from error
 

@@ -312,8 +312,8 @@ class ModelComparison(Renderable):
         less, more = points_at_most(max(-lower, 0.0)), points_at_most(max(upper, 0.0))
         if self.labels is None:
             return (
-                f"Nothing is shown either way: the errors of both models differ by at "
-                f"most {more} percentage points ({level}, from the pool alone)"
+                f"Neither model is proved better: the errors of both models differ by "
+                f"at most {more} percentage points ({level}, from the pool alone)"
             )
         return (
             f"Not proved either way: the error of the new model is between {less} "

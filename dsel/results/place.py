@@ -69,6 +69,10 @@ AT_WORK_SECONDS: Final = 0.2
 """Time that another writer gets between creating a file and writing its bytes."""
 ARGUMENTS: Final[Mapping[str, str]] = {"n_queries": "`n_queries`", "splits": "`cv`"}
 """Arguments of the caller, by the parts of a plan's identity."""
+STATEMENTS: Final = {
+    "other_records": "the pool is known to hold other records (`other_records`)",
+}
+"""Statements, by the parts of a plan's identity that only say whether they hold."""
 WORDS: Final = {
     "estimator": "another estimator",
     "candidates": "other candidates (the grid)",
@@ -81,6 +85,8 @@ WORDS: Final = {
     "outcome": "another outcome",
 }
 """Descriptions of differences in keys whose value is a hash."""
+NO_VALUE: Final = "nothing"
+"""Value of a part that the identity of a plan lacks."""
 FOLLOWS: Final = {"splits", "prune", "deploy", "fitting_pool"}
 """Keys that usually differ because another key differs; they are reported only if no
 other key differs."""
@@ -343,7 +349,7 @@ def _check_plan(
         if shown:  # rows, pool and encoders follow, and so may some other keys
             differing = [key for key in differing if key not in FOLLOWS | ROW_KEYS]
         shown += (
-            _difference(key, stored.get(key, "nothing"), new.get(key, "nothing"))
+            _difference(key, stored.get(key, NO_VALUE), new.get(key, NO_VALUE))
             for key in sorted({*differing} - FOLLOWS or differing)
         )
         more = ""
@@ -381,6 +387,9 @@ def _difference(key: str, there: object, now: object) -> str:
     >>> _difference("seed", 0, 7), _difference("pool", "none", "rows-" + 32 * "a")
     ('seed is 0 there and 7 now', 'another pool')
     """
+    if key in STATEMENTS:
+        where = "now and not there" if there == NO_VALUE else "there and not now"
+        return f"{STATEMENTS[key]} {where}"
     # A hash has a hexadecimal letter: long numbers, such as seeds, stay. The token of
     # splits is a number of folds, followed by a hash.
     a, b = (

@@ -447,6 +447,7 @@ def test_compare__models_that_never_differ_have_no_rows(made, tmp_path):
     )
     assert done.exit_code == 0
     assert "differ on no row" in done.output
+    assert "OLD and NEW are the same folder" in done.stderr
     assert not (tmp_path / "c" / "query_rows.csv").exists()
     rows = tmp_path / "rows.csv"
     rows.write_text("pool_row,label\n1,yes\n")

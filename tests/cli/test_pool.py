@@ -124,3 +124,18 @@ def test_build__like_a_labeled_table_says_what_it_leaves_out_or_keeps_as_text(tm
     assert "column 'paid' is read as text" in said
     assert "--number paid reads it as numbers" in said
     assert "column 'site' of the pool, which is not in the labeled table" in said
+
+
+def test_pool__a_forgotten_command_is_guessed_by_what_follows(table, tmp_path):
+    found = run(table, tmp_path / "p.zarr")
+    assert found.exit_code == 2
+    end = f"did you mean 'build {table}'?"
+    assert " ".join(found.stderr.split()).endswith(end)
+    assert "did you mean 'info " in " ".join(run(table).stderr.split())
+    assert "did you mean 'build'?" in run("biuld", table, "p.zarr").stderr
+
+
+def test_info__names_the_command_that_makes_a_pool_of_a_table(tmp_path):
+    (tmp_path / "run").mkdir()
+    text = " ".join(run("info", tmp_path / "run").stderr.split())
+    assert text.endswith("Convert tables with `dsel pool build`.")

@@ -1032,3 +1032,32 @@ def test_select__a_bound_that_excludes_nothing_has_the_status_of_no_bound(tmp_pa
     found = run("select", tmp_path / "t.csv", *words, "--loss", "recall:b", "--quiet")
     assert "No bound below 100% for the misses of" in " ".join(found.output.split())
     assert found.exit_code == 3
+
+
+def test_select__messages_name_nothing_that_the_shell_does_not_have(tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(300, 2)), columns=list("ab"))
+    frame["name"] = [f"n{number}" for number in range(300)]
+    frame["label"] = np.where(frame["a"] > 0, "yes", "no")
+    frame[:100].to_csv(tmp_path / "t.csv", index=False)
+    frame[100:].drop(columns="label").to_csv(tmp_path / "pool.csv", index=False)
+    words = ("select", tmp_path / "t.csv", "--model", "logistic")
+    target = ("--target", "label", "--pool", tmp_path / "pool.csv")
+    out = ("--out", tmp_path / "r", "--quiet")
+
+    text = " ".join(
+        run(*words, *target, "--drop", "name", "--grid", "C=a").stderr.split()
+    )
+    assert "which LogisticRegression refuses" in text
+    text = " ".join(run(*words, "--target", "name", *out).stderr.split())
+    assert "different labels in 100 rows, such as 'n0'; label more rows" in text
+    assert "regression" not in text
+    frame[:3].to_csv(tmp_path / "few.csv", index=False)
+    few = ("select", tmp_path / "few.csv", "--target", "label", "--drop", "name")
+    text = " ".join(run(*few, *out).stderr.split())
+    assert "3 labeled rows are too few for 5 folds; label more rows" in text
+
+    succeed(*words, *target, "--id", "name", "--grid", "C=1", *out)
+    text = " ".join(
+        run(*words, *target, "--drop", "name", "--grid", "C=1", *out).stderr.split()
+    )
+    assert "the pool is known to hold other records there and not now" in text

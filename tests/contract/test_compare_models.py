@@ -34,7 +34,9 @@ def test_comparisons__do_not_call_a_difference_of_nearly_nothing_a_win():
         rows=tuple(range(200)), old_predictions=(0,) * 200,
         new_predictions=(1,) * 200,
     )  # fmt: skip
-    assert question.headline().startswith("Nothing is shown either way: the errors of ")
+    assert question.headline().startswith(
+        "Neither model is proved better: the errors of "
+    )
     answer = question.certify_with_labels([1] * 117 + [0] * 83)
     assert -0.001 < answer.upper < 0
     assert answer.headline().endswith(

@@ -2,6 +2,7 @@
 
 import click
 
+from dsel.checks import nearest_name
 from dsel.cli.options import (
     ExistingPath,
     cluster_options,
@@ -14,7 +15,26 @@ from dsel.cli.options import (
 )
 
 
-@click.group(name="pool")
+class PoolGroup(click.Group):
+    """Group of commands on pools; one that is left out is guessed by what follows."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; a misspelled or forgotten one gets a suggestion."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            meant = nearest_name(args[0], self.commands)
+            if meant is None:
+                n_paths = sum(not word.startswith("-") for word in args)
+                meant = "build" if n_paths > 1 else "info"
+                meant = f"{meant} {args[0]}"
+            text = error.format_message().rstrip(".")
+            raise click.UsageError(f"{text}; did you mean {meant!r}?", ctx) from error
+
+
+@click.group(name="pool", cls=PoolGroup)
 def command() -> None:
     """Write pools of unlabeled rows, or describe them."""
 

@@ -324,7 +324,7 @@ def number_of_folds(cv: SplitsLike, n_rows: int) -> int | None:
     n_folds = check_integer(cv, "cv", at_least=2)
     if n_folds > n_rows:
         raise ValueError(
-            f"`cv` must leave a labeled row to every fold, got cv={n_folds} for "
-            f"{n_rows} labeled rows; use fewer folds, or label more rows."
+            f"`cv` must leave a labeled row to every fold, and {n_rows} labeled rows "
+            f"are too few for {n_folds} folds; label more rows."
         )
     return n_folds
