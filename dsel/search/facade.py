@@ -25,7 +25,7 @@ from dsel.checks import attribute_error, explain_unknown
 from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import takes_dask_arrays
 from dsel.errors import names_of
-from dsel.families.estimator_kinds import is_regressor
+from dsel.families.estimator_kinds import is_regressor, last_step
 from dsel.families.fit_arguments import RoutedFit, check_fit_names
 from dsel.losses.base import Loss
 from dsel.results.candidate_tables import cv_results
@@ -596,12 +596,17 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
     def decision_function(self, X: RowsLike) -> Floats:
         """Return scores of the chosen model; lazily for a Dask array.
 
-        A class without training rows has the smallest possible score.
+        A class without training rows has the smallest possible score. Scores of pairs
+        of classes, by ``decision_function_shape="ovo"``, are those of the model alone.
         """
-        rows = self._rows(X)
+        model = self.best_estimator_
+        scores = np.asarray(model.decision_function(self._rows(X)))
+        # Three known classes have as many pairs: the shape does not tell them apart.
+        shape = getattr(last_step(model), "decision_function_shape", "ovr")
+        if shape == "ovo" and scores.ndim == 2:
+            return scores
         least = np.finfo(np.float64).min
-        scores = self.best_estimator_.decision_function(rows)
-        return fill_class_columns(scores, self.best_estimator_, self.classes_, least)
+        return fill_class_columns(scores, model, self.classes_, least)
 
     def _rows(self, X: RowsLike) -> Any:
         check_is_fitted(self, "best_estimator_")

@@ -407,6 +407,19 @@ def test_scores__have_a_column_for_each_class_of_the_search(learner):
     assert any(lacks_one)
 
 
+def test_scores_of_pairs__are_those_of_the_model_with_as_many_pairs_as_classes():
+    y = np.array(["a"] * 40 + ["b"] * 29 + ["c"] * 20 + ["d"])
+    svc, n_known = SVC(decision_function_shape="ovo"), set()
+    for seed in range(6):
+        search = searched(svc, {"C": [1.0]}, y=y, cv=2, random_state=seed)
+        model = search.best_estimator_
+        np.testing.assert_array_equal(
+            search.decision_function(X), model.decision_function(X)
+        )
+        n_known.add(len(model.classes_))
+    assert 3 in n_known
+
+
 @pytest.mark.parametrize("certificate", ["nested", "cv_bound", "holdout"])
 def test_cv_results__has_the_seconds_of_fits(certificate):
     search = searched(SVC(), {"C": [1e-3, 0.1, 1.0, 10.0]}, certificate=certificate,

@@ -49,6 +49,7 @@ from dsel.families.fit_arguments import (
 from dsel.losses.by_value import ValueColumn, find_column
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.cube import GridAxes, grid_axes
+from dsel.rounded_texts import count_of
 from dsel.search.design.certificate_methods import SchemeRequest
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.jobs import CandidateGroup
@@ -388,8 +389,8 @@ def _notes_of_keys(texts: Mapping[int, str]) -> tuple[str, ...]:
     if not n:
         return ()
     return (
-        f"{n} candidates hold what cannot be pickled: another run with the same `out` "
-        f"counts them again",
+        f"{count_of(n, 'candidate', 'holds', 'hold')} what cannot be pickled: another "
+        f"run with the same `out` counts {'it' if n == 1 else 'them'} again",
     )
 
 
