@@ -95,7 +95,9 @@ class ResultsAccessor:
 
         It has parameters, ``status``, ``cv_error`` (mean error on the held-out folds),
         and for each criterion of the search its estimate, in a column with its name,
-        and its two terms, if it has two. NaN where nothing was counted.
+        and its two terms, if it has two. NaN where nothing was counted. The numbers of
+        a ``partly pruned`` candidate, which some searches dropped early, are counted on
+        fewer rows than those of others.
         """
         from dsel.results.candidate_tables import candidate_table
 

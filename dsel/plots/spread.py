@@ -26,7 +26,12 @@ from dsel.plots.style import (
 from dsel.results.candidate_tables import all_params
 from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice
-from dsel.results.cube import fold_error_rates, read_counts, restore_dims
+from dsel.results.cube import (
+    fold_error_rates,
+    has_fewer_predictions,
+    read_counts,
+    restore_dims,
+)
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent
 from dsel.search.design.certificate_methods import is_nested
@@ -124,6 +129,13 @@ def name_chosen(choice: Choice, values: Floats) -> str:
     return "chosen by another number"
 
 
+def find_dropped(results: xr.Dataset) -> Bools:
+    """Return which candidates all or some searches dropped: they have fewer fits."""
+    counts = read_counts(results)
+    is_pruned = counts[names.STATUS] == names.STATUS_PRUNED
+    return np.asarray(is_pruned | has_fewer_predictions(counts))
+
+
 def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     """Draw the errors of the best candidates on each fold, and their means.
 
@@ -171,7 +183,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     means = np.where(is_whole, losses.mean(axis=1), np.inf)
     if choice.procedure:
         means = _losses_together(results, losses, choice.certificate)
-    is_dropped = results[names.STATUS].values.ravel() == names.STATUS_PRUNED
+    is_dropped = find_dropped(results)
     order = np.argsort(means, kind="stable")[: min(n_most, int(is_whole.sum()))]
     order = order[means[order] <= max(FAR * means[order[0]], means[order[:3]].max())]
     if chosen not in order and is_whole[chosen]:

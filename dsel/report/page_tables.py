@@ -17,6 +17,7 @@ from dsel.plots.spread import is_squared
 from dsel.results import Choice
 from dsel.results.candidate_tables import (
     CV_ERROR,
+    PARTLY_PRUNED,
     all_params,
     candidate_table,
     class_rows,
@@ -27,6 +28,8 @@ from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.design.expected_tolerances import MeasuredDistances
 from dsel.search.running.select import evaluate, first_criterion
 
+PARTLY_TEXT: Final = " (dropped early by some searches, so counted on fewer rows)"
+"""Text after the parameters of a candidate whose status is `PARTLY_PRUNED`."""
 N_ROWS: Final = 10
 """Rows of a table of candidates."""
 MOST_CLASSES: Final = 50
@@ -170,7 +173,9 @@ def best_table(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
     texts: dict[str, Callable[[float], str]]
     texts = {CV_ERROR: about_percent, criterion: in_percent if is_bound else loss.about}
     columns = [name for name in dict.fromkeys([criterion, CV_ERROR]) if name in table]
-    shown = table[np.isfinite(table[criterion])].sort_values(criterion, kind="stable")
+    # Numbers that are counted on fewer rows come last: they compare with no others.
+    table["is_partly"] = table[names.STATUS] == PARTLY_PRUNED
+    shown = table[np.isfinite(table[criterion])].sort_values(["is_partly", criterion])
     # The heading of the table has the kind of cross-validation.
     titles = ["error" if n == CV_ERROR else CRITERIA[n].title for n in columns]
     if is_squared(results):
@@ -178,7 +183,7 @@ def best_table(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
         titles[0] = f"root {titles[0]}"
     titles = [loss.title if name == "mean loss" else name for name in titles]
     return [["candidate", "parameters", *titles]] + [
-        [n, short_params_text(params[n])]
+        [n, short_params_text(params[n]) + PARTLY_TEXT * bool(row["is_partly"])]
         + [texts[name](row[name]) if row[name] >= 0 else "" for name in columns]
         for n, row in shown.head(N_ROWS).iterrows()
     ]

@@ -18,12 +18,15 @@ from dsel.losses.calls import ConstantPrediction
 from dsel.results.cube import (
     GridAxes,
     candidate_dims,
+    has_fewer_predictions,
     parameter_name,
     read_counts,
     restore_dims,
 )
 from dsel.results.values import UNSET, read_coordinate
 
+PARTLY_PRUNED: Final = "partly pruned"
+"""Status in tables of a candidate that only some of the searches have dropped."""
 CV_ERROR: Final = "cv_error"
 """Column of the mean error on held-out folds; also the name of that criterion."""
 
@@ -179,9 +182,10 @@ def cv_results(
 
     Scores are accuracies, or R^2 if `variances` of the targets of each fold are passed;
     then ranks are by mean squared error. A candidate with a fold that was not counted
-    has NaN and the last rank. The columns of `candidate_table` follow. Times are those
-    of the fits of the search, in a nested search those without each of the `pairs` of
-    folds; NaN if none was timed.
+    has NaN and the last rank. Those counted on fewer predictions rank after those
+    counted on more, since the means are then over different rows. The columns of
+    `candidate_table` follow. Times are those of the fits of the search, in a nested
+    search those without each of the `pairs` of folds; NaN if none was timed.
     """
     columns: dict[str, Any] = {}
     n, candidates = axes.n_candidates, axes.candidates
@@ -215,7 +219,14 @@ def cv_results(
     columns |= {f"split{k}_test_score": fold for k, fold in enumerate(scores.T)}
     mean = scores.mean(axis=1)
     columns["mean_test_score"], columns["std_test_score"] = mean, scores.std(axis=1)
-    ranks = rankdata(-np.nan_to_num(ranked, nan=-np.inf), method="min")
+    is_known = ~np.isnan(ranked)
+    n_predictions = np.zeros(n)
+    if names.FOLD_PREDICTIONS in cube:
+        n_predictions = cube[names.FOLD_PREDICTIONS].values.reshape(n, -1).sum(axis=1)
+    keys = np.where(is_known, [-n_predictions, -ranked], np.inf)
+    # The columns are sorted by the number of predictions, then by the score.
+    _, places = np.unique(keys, axis=1, return_inverse=True)
+    ranks = rankdata(places, method="min")
     columns["rank_test_score"] = ranks.astype(np.int32)
     return columns | _outcome_columns(cube)
 
@@ -234,8 +245,11 @@ def _fold_rates(cube: xr.Dataset) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 def _outcome_columns(cube: xr.Dataset) -> dict[str, Any]:
     """Return columns with the status of each candidate and its number by criterion."""
-    status = read_counts(cube[[names.STATUS]])[names.STATUS].ravel()
-    table: dict[str, Any] = {names.STATUS: np.array(names.STATES, dtype=object)[status]}
+    counted = [n for n in (names.STATUS, names.FOLD_PREDICTIONS) if n in cube]
+    counts = read_counts(cube[counted])
+    texts = np.array(names.STATES, dtype=object)[counts[names.STATUS]]
+    texts[has_fewer_predictions(counts)] = PARTLY_PRUNED
+    table: dict[str, Any] = {names.STATUS: texts}
     if names.FOLD_ERRORS in cube and names.FOLD_ROWS in cube:
         table[CV_ERROR] = _fold_rates(cube).mean(axis=1)
     for name in cube[names.CRITERION].values if names.CRITERION in cube.dims else ():

@@ -21,7 +21,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils.validation import check_is_fitted
 
 from dsel import names
-from dsel.arrays import ArrayLike, Floats, Integers, as_plain
+from dsel.arrays import ArrayLike, Bools, Floats, Integers, as_plain
 from dsel.checks import describe_type, show
 from dsel.results.certificate import Assumption, full_list
 from dsel.results.records import check_version
@@ -394,6 +394,22 @@ def fold_error_rates(counts: Mapping[str, NDArray[Any]]) -> Floats:
     """Return the error rates of the counts of a cube, as `error_rates` does."""
     n_predictions = counts.get(names.FOLD_PREDICTIONS, counts[names.FOLD_ROWS])
     return error_rates(counts[names.FOLD_ERRORS], n_predictions)
+
+
+def has_fewer_predictions(counts: Mapping[str, NDArray[Any]]) -> Bools:
+    """Return which done candidates have fewer predictions than another one.
+
+    Each search without a fold drops candidates early by itself. A candidate is done if
+    one of them has kept it, so the errors of two of these may be counted on different
+    rows, and the smaller mean may be that of the easier rows.
+    """
+    is_done = counts[names.STATUS] == names.STATUS_DONE
+    if names.FOLD_PREDICTIONS not in counts:
+        return np.zeros_like(is_done)
+    n = len(is_done)
+    n_predictions = counts[names.FOLD_PREDICTIONS].reshape(n, -1).sum(axis=1)
+    most = n_predictions.max(where=is_done, initial=0)
+    return np.asarray(is_done & (n_predictions < most))
 
 
 def cv_error(counts: Mapping[str, NDArray[Any]], candidate: int) -> float:

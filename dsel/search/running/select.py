@@ -28,7 +28,7 @@ from dsel.results.candidate_tables import (
     largest_class,
     matches_token,
 )
-from dsel.results.caveats import Caveat, Effect, make_caveats
+from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.certificate import (
     CHOICE,
     LossFields,
@@ -37,11 +37,21 @@ from dsel.results.certificate import (
     loss_fields,
     params_text,
 )
-from dsel.results.cube import cube_of, cv_error, read_counts, restore_dims
+from dsel.results.cube import (
+    cube_of,
+    cv_error,
+    has_fewer_predictions,
+    read_counts,
+    restore_dims,
+)
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.counts import DataSizes
 from dsel.search.engine.pruning import margin_above
-from dsel.search.running.cube_caveats import caveats_of, run_caveats
+from dsel.search.running.cube_caveats import (
+    MOST_CANDIDATES_NAMED,
+    caveats_of,
+    run_caveats,
+)
 from dsel.search.running.cube_of_run import TOKEN, RunDescription, criterion_settings
 from dsel.typing import Options, ResultsLike
 
@@ -297,8 +307,18 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     if method is not None and method.ranks_by != reported_name:
         ranking = evaluate(cube, method.ranks_by, delta=delta)
     # Ties are broken by a candidate's number, never by the order of its tasks.
-    candidate = ranking.criterion.choose(ranking.terms, ranking.counts)
+    values = ranking.terms.value
+    has_fewer = has_fewer_predictions(ranking.counts)
+    compared = replace(ranking.terms, value=np.where(has_fewer, nan, values))
+    candidate = ranking.criterion.choose(compared, ranking.counts)
     _check_winner(ranking, candidate)
+    params = all_params(cube)
+    notes = [
+        f"{params_text(params[number])} is not compared, though its number is smaller: "
+        f"some searches dropped it early, so it is counted on fewer rows; prune=False "
+        f"compares all candidates"
+        for number in np.flatnonzero(has_fewer & (values < values[candidate]))
+    ]
     delta = delta_of(cube) if delta is None else delta
     description = read_description(cube)
     certificate = _certify_candidate(
@@ -308,16 +328,16 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     declared = declared_loss(cube)
     # The stored constant has the loss of the plan; another rule may bound another one.
     is_declared = declared is not None and declared.loss == certificate.loss
-    model = BoundedModel(
-        model_name, candidate, all_params(cube)[candidate], certificate
-    )
+    model = BoundedModel(model_name, candidate, params[candidate], certificate)
     return Choice(
         ranking.criterion.name,
         float(ranking.terms.value[candidate]),
         {model_name: model},
         model_name,
-        n_candidates=len(all_params(cube)),
-        caveats=caveats_of(cube),
+        n_candidates=len(params),
+        caveats=collect_caveats(
+            caveats_of(cube), make_caveats(Effect.INFO, notes[:MOST_CANDIDATES_NAMED])
+        ),
         **largest_class(description.class_rows),
         **constant_fields(description.constant if is_declared else None),
     )

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 from distributed import Client
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -183,6 +184,26 @@ def test_halving__shows_what_is_chosen_as_done_where_some_search_has_dropped_it(
     assert row["status"] == 0
     rate = float((row["fold_errors"] / row["fold_answers"]).mean())
     assert outcome.choice.criterion_value == float(row["estimate"].squeeze()) == rate
+
+
+def test_halving__compares_no_error_with_one_that_is_counted_on_fewer_rows():
+    # Depth 6 has the smaller mean, over fewer rows: one search has dropped it early.
+    learner = DecisionTreeClassifier(random_state=0)
+    search = dsel.SemiSupervisedSearchCV(
+        learner, {"max_depth": [4, 6]}, random_state=0, n_jobs=1
+    ).fit(X, Y)
+    table = pd.DataFrame(search.cv_results_)
+    assert table.status.tolist() == ["done", "partly pruned"]
+    assert table.cv_error[1] < table.cv_error[0]
+    assert table.rank_test_score.tolist() == [1, 2]
+    assert search.results_.dsel.table().status.equals(table.status)
+    choice = dsel.select(search, "cv_error")
+    assert choice.params == {"max_depth": 4}
+    note = "max_depth=6 is not compared, though its number is smaller: some searches d"
+    assert [text for text in choice.remarks if text.startswith(note)]
+    whole = search.set_params(prune=False).fit(X, Y)
+    assert set(whole.cv_results_["status"]) == {"done"}
+    assert "not compared" not in str(dsel.select(whole, "cv_error"))
 
 
 class FailsWithoutTheFirst(DecisionTreeClassifier):
