@@ -25,7 +25,7 @@ from sklearn.utils import ClassifierTags, RegressorTags, Tags, get_tags
 from typing_extensions import TypeAliasType
 
 from dsel.arrays import Estimator
-from dsel.checks import did_you_mean, listing, show, show_model
+from dsel.checks import listing, nearest_name, show, show_model
 from dsel.data.frames import NOTHING, TEXT, Frame, number_matrix
 from dsel.data.groups import holds_categories, is_name_of_identifier
 from dsel.data.identity import exact_text
@@ -270,7 +270,12 @@ def _check_has_names(estimator: Estimator, params: Options, error: Exception) ->
         full_names = sorted(key for key in known if key.endswith(f"__{last}"))
         # `get_params` of CatBoost lists only what was set.
         meant = NAMES_ELSEWHERE.get(last, last)
-        end = did_you_mean(meant, [*parameters, *signature(type(owner)).parameters])
+        near = nearest_name(meant, [*parameters, *signature(type(owner)).parameters])
+        end = "."
+        if near is not None:  # the whole name, which can be copied into the grid
+            path = name.split("__")
+            path[path.index(last)] = str(near)
+            end = f"; did you mean {'__'.join(path)!r}?"
         if full_names:  # the parameter of a step without the name of the step
             end = f"; did you mean {' or '.join(map(repr, full_names))}?"
         raise ValueError(

@@ -434,13 +434,19 @@ def test_certify__of_text_with_gaps_advises_what_works_on_text():
 
 
 def test_certify__of_a_search_suggests_the_name_that_was_meant():
-    for search in (
-        GridSearchCV(SVC(), {"c": [1, 2]}),
-        RandomizedSearchCV(SVC(), {"c": [1, 2]}),
-        GridSearchCV(Pipeline([("m", SVC())]), [{"m__C": [1]}, {"m__c": [1, 2]}]),
+    model = Pipeline([("m", SVC())])
+    for search, name in (
+        (GridSearchCV(SVC(), {"c": [1, 2]}), "C"),
+        (RandomizedSearchCV(SVC(), {"c": [1, 2]}), "C"),
+        (GridSearchCV(model, [{"m__C": [1]}, {"m__c": [1, 2]}]), "m__C"),
     ):
-        with pytest.raises(ValueError, match=r"which SVC lacks.*did you mean 'C'\?"):
+        words = rf"which SVC lacks.*did you mean '{name}'\?"
+        with pytest.raises(ValueError, match=words):
             dsel.certify(search, X, Y)
+    with pytest.raises(ValueError, match=r"did you mean 'm__C'\?"):
+        dsel.plan_search(model, {"m__c": [1, 2]}, X, Y)
+    with pytest.raises(ValueError, match=r"which Pipeline lacks.*mean 'svm__C'\?"):
+        dsel.plan_search(Pipeline([("svm", SVC())]), {"svn__C": [1, 2]}, X, Y)
     steps = {"m": [KNeighborsClassifier()], "m__n_neighbors": [1, 3]}
     search = GridSearchCV(Pipeline([("m", SVC())]), steps, cv=2)
     assert dsel.certify(search, X, Y, random_state=0).certificate.certified

@@ -67,8 +67,9 @@ OF_GROUPS: Final = (
 )
 """Text of A1 if rows come in groups."""
 UNREAD_POOL: Final = (
-    "`pool` is not read: the groups of its rows are not known, so its rows may not be "
-    "independent draws; the bound is about the model trained without one of the folds"
+    "`pool` is not read: its rows are taken to come in groups, too, and bounds from "
+    "pool rows need independent draws; the bound is about the model trained without "
+    "one of the folds"
 )
 OTHER_RECORDS: Final = (
     "the pool, of which learners get a part, was declared to hold other records than "

@@ -132,7 +132,7 @@ def design_search(
     return PlannedSearch(
         axes=caller_settings.axes or inputs.axes,
         context=context,
-        # With groups the pool is not compared: the groups of its rows are not known.
+        # With groups the pool is not compared: its rows may come in groups, too.
         pool=divided_pool.counted if row_groups is None else None,
         criterion=method.criterion_of(context.losses.main),
         method=method,
