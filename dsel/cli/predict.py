@@ -72,7 +72,9 @@ def run(options: PredictOptions) -> None:
         target = None if schema is None else schema.target
         lines = bound_lines(made) if output.quiet else all_lines(made, out, target)
         print_rows(("", line) for line in lines)
-        if not output.quiet and made.certificate is not None:
+        # The bound is not about these rows: newer ones of their kind cannot test it.
+        is_next = made.certificate is not None and not made.are_mostly_unlike
+        if is_next and not output.quiet:
             place = shlex.quote(options.results)
             step = f"dsel monitor {place} NEXT_MONTH, once there are newer rows"
             print_rows(next_rows(step))
@@ -107,9 +109,9 @@ def _open_deployed(options: PredictOptions) -> Deployed:
 
 
 def bound_lines(made: PredictedTable) -> list[str]:
-    """Return the bound; before it, where it is so, that it is not about these rows."""
+    """Return the bound and, if it is not about many rows, a note before it."""
     note, line = made.note_on_bound, made.text_on_bound
-    return [f"{note}.", line] if note else [line]
+    return [text for text in (note and f"{note}.", line) if text]
 
 
 def all_lines(made: PredictedTable, out: str, target: str | None) -> list[str]:

@@ -116,6 +116,12 @@ class UnknownValues:
                 for text in self.ambiguous_spellings or (self.alike,)
             )
             hint = f"; labeled rows have {spellings}"
+            if any(
+                value.casefold() == text.casefold()
+                for value, texts in self.spellings[:1]
+                for text in texts
+            ):
+                hint += ", which differs only in capital letters"
             if (
                 self.values
                 and _has_zeros(self.alike)

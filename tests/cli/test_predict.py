@@ -3,6 +3,7 @@
 import codecs
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -688,6 +689,20 @@ def test_predict__names_codes_that_lost_their_zeros(tmp_path):
         assert ("The bound says nothing about 49 of these 49 rows" in said) == (
             rows == 49
         )
+        # A bound below this note would be a promise about these rows.
+        assert ("Error at most" in said) == ("Next dsel monitor" in said) == (rows == 1)
+
+
+def test_predict__names_values_that_differ_in_capital_letters(results, tmp_path):
+    frame, _ = customers(90, seed=1)
+    frame = frame.fillna({"city": "Ulm"})
+    frame.assign(city=frame.city.str.upper()).to_csv(tmp_path / "n.csv", index=False)
+    out = tmp_path / "p.csv"
+    found = run("predict", results, tmp_path / "n.csv", "--out", out, "--quiet")
+    assert found.exit_code == 3
+    said = " ".join(found.output.split())
+    assert re.search("labeled rows have '.*', which differs only in capital", said)
+    assert "Error at most" not in said
 
 
 @pytest.mark.parametrize("header", ['""', "Unnamed: 0"])

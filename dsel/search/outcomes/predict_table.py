@@ -115,12 +115,17 @@ class PredictedTable(Shown):
         return max((v.n_rows + v.n_gaps for v in self.unknown), default=0)
 
     @property
+    def are_mostly_unlike(self) -> bool:
+        """Whether most rows hold values that no labeled row has."""
+        return 2 * self.n_unlike > self.n_rows
+
+    @property
     def says_nothing(self) -> bool:
         """Whether a search made the model, and no bound is about most of these rows."""
         if self.certificate is None:
             return False
         is_vacuous = not self.is_certified or self.certificate.says_nothing
-        return is_vacuous or 2 * self.n_unlike > self.n_rows
+        return is_vacuous or self.are_mostly_unlike
 
     @property
     def note_on_bound(self) -> str:
@@ -136,7 +141,10 @@ class PredictedTable(Shown):
 
     @property
     def text_on_bound(self) -> str:
-        """The bound of the model, in one line."""
+        """The bound of the model, in one line; "" if it is not about most rows."""
+        # Next to the note on these rows the bound would read as a promise for them.
+        if self.is_certified and self.are_mostly_unlike:
+            return ""
         if self.certificate is None:
             return (
                 "No error bound: the model was stored by `save_model`, not by a search"
