@@ -1,6 +1,7 @@
 """``dsel monitor``: test on the rows of a new table whether promises still hold."""
 
 import os
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -64,6 +65,14 @@ def run(options: MonitorOptions) -> None:
                 f"{which}: together with the old rows they are no random sample of one "
                 f"population"
             ]
+            certificates = promises.choice.certificates.values()
+            if not any(certificate.certified for certificate in certificates):
+                # A key of groups, for example, differs in any new rows.
+                steps.insert(
+                    0,
+                    f"read why the bounds of this run are no guarantee, and which "
+                    f"options may mend it: dsel report {shlex.quote(options.results)}",
+                )
         rows = report.shown_rows()
         print_rows(rows[:1] if output.quiet else [*rows, *next_rows(*steps)])
     if not report.n_tested:

@@ -242,3 +242,26 @@ def test_monitor__proposes_only_options_that_help(tmp_path):
     assert found.exit_code == 1
     assert ": no limit was certified" in found.stdout
     assert found.stderr == "Error: no promise was tested.\n"
+
+
+def test_monitor__says_why_a_run_promises_nothing(tmp_path, rng):
+    def rows(n_rows, first):
+        weight = rng.normal(size=n_rows)
+        customer = first + np.arange(n_rows) // 3
+        cost = 3 * weight + rng.normal(size=n_rows)
+        return pd.DataFrame({"customer": customer, "weight": weight, "cost": cost})
+
+    rows(150, 1000).to_csv(tmp_path / "labeled.csv", index=False)
+    for name, first in (("pool.csv", 5000), ("next.csv", 9000)):
+        rows(300, first).drop(columns="cost").to_csv(tmp_path / name, index=False)
+    run(
+        "select", tmp_path / "labeled.csv", "--target", "cost", "--model", "ridge",
+        "--grid", "alpha=1", "--pool", tmp_path / "pool.csv",
+        "--out", tmp_path / "results",
+    )  # fmt: skip
+    found = run("monitor", tmp_path / "results", tmp_path / "next.csv")
+    assert found.exit_code == REFUTED, found.output
+    reason = ": it is no guarantee: A1 (independent draws from one population) is"
+    assert reason in found.stdout
+    assert "Next     read why the bounds of this run are no guarantee" in found.stdout
+    assert found.stdout.count("\nNext ") == 2

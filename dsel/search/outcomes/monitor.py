@@ -368,10 +368,8 @@ def _test_tolerances(
     for index, (model_name, certificate) in enumerate(certificates.items()):
         limit = context.exceedances[index].exceeding_fraction
         test = _make_test(model_name, certificate, limit)
-        reason = _reason_without_labels(promises, context, tally)
-        if not certificate.certified or certificate.says_nothing:
-            reason = NO_LIMIT
-        if reason:
+        reason = _reason_without_limit(certificate)
+        if reason := reason or _reason_without_labels(promises, context, tally):
             tests.append(replace(test, reason=reason))
             continue
         n_off, n_duplicates = (int(n[index]) for n in tally.counts)
@@ -422,13 +420,17 @@ def _reason_without_labels(
     return NO_FRESH if n_duplicates == n_labels else ""
 
 
-def _reason_for_no_test(certificate: Certificate, loss: Loss | None) -> str:
-    """Return why no new rows can refute a bound; "" if some can."""
+def _reason_without_limit(certificate: Certificate) -> str:
+    """Return why a bound promises nothing; "" if it does."""
     if not certificate.certified:
         gravest = certificate.all_caveats[0]
         return f"it is no guarantee: {gravest.short_text or gravest.text}"
-    if certificate.says_nothing:
-        return NO_LIMIT
-    if not isinstance(loss, RefutableLoss):
-        return f"no test of {shorten_text(certificate.loss)} is known"
-    return ""
+    return NO_LIMIT if certificate.says_nothing else ""
+
+
+def _reason_for_no_test(certificate: Certificate, loss: Loss | None) -> str:
+    """Return why no new rows can refute a bound; "" if some can."""
+    reason = _reason_without_limit(certificate)
+    if not reason and not isinstance(loss, RefutableLoss):
+        reason = f"no test of {shorten_text(certificate.loss)} is known"
+    return reason
