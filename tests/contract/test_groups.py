@@ -262,6 +262,17 @@ def test_groups_of_fit_params__give_estimates_only():
     assert "pass a number of folds as `cv`, and `groups`" in str(made.certificate)
 
 
+def test_model_whose_folds_need_groups__is_refused_with_the_way_to_pass_them():
+    search = GridSearchCV(
+        KNeighborsClassifier(), {"n_neighbors": [3]}, cv=GroupKFold(3)
+    )
+    with pytest.raises(
+        RuntimeError, match=r"be None; pass `groups`, the group of each"
+    ):
+        dsel.certify(search, X, Y, random_state=0)
+    dsel.certify(search, X, Y, groups=KEYS, random_state=0)
+
+
 def test_pool__is_not_read_and_a_caveat_says_why():
     made = plan(pool=X).run()
     assert list(made.certificates) == ["one_fold"]

@@ -295,6 +295,11 @@ def check_chosen_fits(
         return
     trained_on = plan.scheme.outer_split(first or 0).trained_on
     message = name_column(f"{trained_on}: {reason}", plan.labeled)
+    # Splitters of scikit-learn, as the `cv` of a model that is a search, say so.
+    if "'groups' parameter should not be None" in reason:
+        message = (
+            f"{message.rstrip('.')}; pass `groups`, the group of each labeled row."
+        )
     raise AllFitsFailedError(f"{begin} {message}")
 
 
