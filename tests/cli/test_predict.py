@@ -693,6 +693,20 @@ def test_predict__names_codes_that_lost_their_zeros(tmp_path):
         assert ("Error at most" in said) == ("Next dsel monitor" in said) == (rows == 1)
 
 
+def test_predict__says_that_rows_are_those_of_the_search(results, new, tmp_path):
+    frame, labels = customers(N_LABELED)
+    frame.assign(label=labels).to_csv(tmp_path / "old.csv", index=False)
+    frame.to_parquet(tmp_path / "old.parquet", index=False)
+    said = f"{N_LABELED:,} of these {N_LABELED:,} rows equal labeled rows of the search"
+    for name in ("old.csv", "old.parquet"):
+        out = tmp_path / f"p_{name}.csv"
+        assert said in succeed("predict", results, tmp_path / name, "--out", out).stderr
+    found = succeed(
+        "predict", results, tmp_path / "new.csv", "--out", tmp_path / "p.csv"
+    )
+    assert "equal labeled rows" not in found.output
+
+
 def test_predict__names_values_that_differ_in_capital_letters(results, tmp_path):
     frame, _ = customers(90, seed=1)
     frame = frame.fillna({"city": "Ulm"})

@@ -32,6 +32,7 @@ from dsel.results.choice import Choice
 from dsel.results.model_files import open_model
 from dsel.results.place import Place, check_has_results, read_outcome
 from dsel.results.query_files import read_labeled_result
+from dsel.results.row_hashes import RowHashes, load_row_hashes
 from dsel.results.run_tables import load_schema
 from dsel.search.outcomes.intervals import Tolerance, tolerance_certificates
 from dsel.typing import Options, PathLike, RowsLike
@@ -196,6 +197,9 @@ class Deployed:
     input_format: InputFormat
     tolerance: Tolerance | None = None
     """Certified tolerance of a regressor; None if there is none."""
+    labeled_hashes: RowHashes | None = None
+    """Hashes of the labeled rows; None if none are stored, or where the caller has the
+    rows themselves."""
 
     @classmethod
     def of(
@@ -252,7 +256,9 @@ def open_deployed_model(
     )
     name = deploy or choice.deploy
     certificates = tolerance_certificates(choice)
-    return Deployed.of(name, model, certificates, input_format, load_model)
+    deployed = Deployed.of(name, model, certificates, input_format, load_model)
+    hashes = load_row_hashes(place, storage_options=storage_options)
+    return replace(deployed, labeled_hashes=hashes)
 
 
 def read_input_format(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -40,9 +40,10 @@ from dsel.families.estimator_kinds import is_classifier
 from dsel.families.predictions import predict_numbers
 from dsel.files import check_new_file
 from dsel.option_values import ALL_ROWS
-from dsel.results.certificate import Certificate
+from dsel.results.certificate import NOTED_DUPLICATES, Certificate
 from dsel.results.prediction_files import ROW, Append, predictions_file
 from dsel.results.renderings import Shown
+from dsel.results.row_hashes import RowHashes
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import OnProgress
 from dsel.runtime.tasks import Inputs, Output
@@ -54,8 +55,16 @@ from dsel.typing import PathLike
 if TYPE_CHECKING:
     from distributed import Client
 
-PredictedSlice = tuple[pd.DataFrame, Mapping[str, UnknownValues]]
-"""Predictions, and unknown values by column."""
+
+class PredictedSlice(NamedTuple):
+    """Predictions of some rows, and what was found about them."""
+
+    frame: pd.DataFrame
+    unknown: Mapping[str, UnknownValues]
+    """Unknown values by column."""
+    n_labeled: int
+    """Rows that equal a labeled one."""
+
 
 LABEL: Final = "label"
 VALUE: Final = "value"
@@ -101,6 +110,8 @@ class PredictedTable(Shown):
     """Certificate of the model; None for a model of `save_model`."""
     frame: pd.DataFrame | None = None
     """The predictions, if no file was written."""
+    n_labeled: int = 0
+    """Rows that equal labeled ones; 0 where this is not known."""
 
     @property
     def is_certified(self) -> bool:
@@ -190,7 +201,14 @@ class PredictedTable(Shown):
     def notes(self) -> list[str]:
         """Sentences, without their periods, about what may have changed predictions."""
         by_place = filter(None, [self.taken_by_position.rstrip(".")])
-        return [*self.file_notes, *by_place, *(v.line for v in self.unknown)]
+        labeled = []
+        if self.n_labeled > NOTED_DUPLICATES * self.n_rows:
+            labeled = [
+                f"{self.n_labeled:,} of these {self.n_rows:,} rows equal labeled rows "
+                f"of the search, and the bound is about new rows"
+            ]
+        lines = (values.line for values in self.unknown)
+        return [*labeled, *self.file_notes, *by_place, *lines]
 
 
 def predict_table(
@@ -223,14 +241,16 @@ def predict_table(
     )
     rows = ModelRows.of([model], deployed.input_format, table.where)
     known = known_values(deployed.input_format.table_schema)
-    predictor = _BlockPredictor(model, rows, table.ids, deployed.tolerance, known)
+    predictor = _BlockPredictor(
+        model, rows, table.ids, deployed.tolerance, known, deployed.labeled_hashes
+    )
     client = resolve_client(client)
-    done = 0
+    done = n_labeled = 0
     unknown: dict[str, UnknownValues] = {}
     records = table.run(predictor, PredictSlice(), client)
     # A mistake in all rows raises in the first slice, before a file is created.
     first = next(records, None)
-    head = predictor.head() if first is None else first[0].iloc[:0]
+    head = predictor.head() if first is None else first.frame.iloc[:0]
     blocks = [head]
     with ExitStack() as stack:
         append: Append = blocks.append
@@ -243,10 +263,10 @@ def predict_table(
             file = predictions_file(path, head, table.dialect, rounded=rounded)
             append = stack.enter_context(file)
         while first is not None:
-            frame, unknown_values = first
-            append(frame)
-            done += len(frame)
-            unknown = merge_unknown_values(unknown, unknown_values)
+            append(first.frame)
+            done += len(first.frame)
+            unknown = merge_unknown_values(unknown, first.unknown)
+            n_labeled += first.n_labeled
             show_progress(done, table.n_rows)
             first = next(records, None)
     frame = None
@@ -266,6 +286,7 @@ def predict_table(
         table.file_notes,
         deployed.certificate,
         frame,
+        n_labeled,
     )
 
 
@@ -280,12 +301,12 @@ class _BlockPredictor:
     """Certified tolerance of a regressor; None if there is none."""
     known: KnownValues = field(default_factory=dict)
     """Values of text columns in labeled rows."""
+    labeled_hashes: RowHashes | None = None
 
     def predict(self, X: Any, row_numbers: Integers) -> PredictedSlice:
-        """Return predictions for a block, and unknown values by column.
+        """Return predictions for a block, and what was found about its rows.
 
-        `row_numbers` are those of the rows. Unknown values are values that no labeled
-        row has.
+        `row_numbers` are those of the rows.
         """
         carried: dict[str, Any] = {ROW: row_numbers}
         if isinstance(X, Frame) and self.ids:
@@ -304,7 +325,10 @@ class _BlockPredictor:
             )
         is_frame = isinstance(X, Frame)
         unknown = find_unknown_values(X.given, self.known) if is_frame else {}
-        return pd.DataFrame({**carried, **predicted}), unknown
+        hashes = self.labeled_hashes
+        n_labeled = 0 if hashes is None else int(hashes.find(X).sum())
+        frame = pd.DataFrame({**carried, **predicted})
+        return PredictedSlice(frame, unknown, n_labeled)
 
     def head(self) -> pd.DataFrame:
         """Return the columns of a table without rows."""
@@ -391,6 +415,7 @@ class PredictSlice:
             predictor.predict(block.X, block.row_numbers)
             for block in read_table_slice(inputs, allow_nan=None)
         ]
-        frames, unknown = zip(*blocks, strict=True)
+        frames, unknown, n_labeled = zip(*blocks, strict=True)
         frame = pd.concat(frames) if len(frames) > 1 else frames[0]
-        return Output((frame, reduce(merge_unknown_values, unknown)))
+        merged = reduce(merge_unknown_values, unknown)
+        return Output(PredictedSlice(frame, merged, sum(n_labeled)))
