@@ -130,12 +130,13 @@ def plot_certificates(
             certificate.number,
             certificate.label_term if certificate.certified else np.inf,
         )
+        if certificate.certified and certificate.has_large_pool_term:
+            first = 0.0  # no part of labeled rows explains this bar
         if not np.isfinite(certificate.number):  # such a tolerance has no bar
             first = np.nan
         numbers = np.array([first, certificate.number])
         numbers = np.where(np.isfinite(numbers), numbers, np.nan)
-        dot = estimate if certificate is main else np.nan
-        rows.append((text, *numbers, dot, BLUE))
+        rows.append((text, *numbers, estimate if certificate is main else np.nan, BLUE))
     fifth = choice.expected_holdout if isinstance(choice, Choice) else np.nan
     if np.isfinite(fifth) and isinstance(choice, Choice):
         text = f"20% hold-out set: about {choice.holdout_text} on average"

@@ -554,7 +554,7 @@ class Certificate(Renderable):
                 f"{first} from errors on labeled rows and {second} from pool rows "
                 f"on which the models differ add up to {self.most} or more"
             )
-            if self.disagreement_term > self.largest:
+            if self.has_large_pool_term:
                 reason = f"the pool's part alone is above {self.most}"
             more += " and pool rows"
         if self.divides_delta:
@@ -599,8 +599,10 @@ class Certificate(Renderable):
             return f"{begin}: fits failed"
         if self.has_old_rows_alone:
             return f"{begin}: no new rows in the pool"
-        if self.disagreement_term > self.largest:
-            return f"{begin}: the models differ too often on the pool"
+        if self.has_large_pool_term and self.loss.startswith("recall("):
+            return f"{begin}: models may differ on as many pool rows as the class has"
+        if self.has_large_pool_term:
+            return f"{begin}: the pool's part alone is above {self.most}"
         if self.has_short_pool:
             return f"{begin}: too few pool rows"
         if self.label_term < self.largest:
@@ -608,6 +610,15 @@ class Certificate(Renderable):
         if self.estimate >= self.largest:
             return f"{begin}: no prediction was right"
         return f"{begin}: too few {rows}"
+
+    @property
+    def has_large_pool_term(self) -> bool:
+        """Whether the pool's part of the number alone is above the largest loss.
+
+        The part of labeled rows then explains nothing. A class of as many rows as those
+        on which the models may differ has such a part, though these may be few.
+        """
+        return self.disagreement_term > self.largest
 
     @property
     def has_old_rows_alone(self) -> bool:
@@ -658,13 +669,6 @@ class Certificate(Renderable):
 
     def _parts(self) -> tuple[str, str]:
         """Return both parts of the number, rounded so that the printed texts add up."""
-        terms = self.label_term, self.disagreement_term
-        if max(terms) > self.largest:  # no rate is above 100%
-            above = f"more than {self.most}"
-            first, second = (
-                above if term > self.largest else self.amount(term) for term in terms
-            )
-            return first, second
         first = self.amount(self.label_term)
         pool_term = self.disagreement_term
         if self.is_tolerance or not isclose(
@@ -699,6 +703,8 @@ class Certificate(Renderable):
             pool = "pool rows on which the models differ"
             if self.n_queried:
                 pool += f" and labels of {count_of(self.n_queried, 'queried row')}"
+            if self.has_large_pool_term:
+                return f"no limit below {self.most} from {pool}"
             first, second = self._parts()
             return f"{first} from {errors} on labeled rows, {second} from {pool}"
         is_of_one_model = not (self.is_estimate or self.divides_delta)

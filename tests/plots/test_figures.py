@@ -161,6 +161,22 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
     assert shown == ["bound, from labeled rows", FROM_POOL, TO_COMPARE, dot]
 
 
+def test_plot_certificates__shows_no_labeled_part_where_the_pools_is_above_all(nested):
+    choice = nested.dsel.select()
+    models = dict(choice.bounded_models)
+    certificate = replace(
+        models["all_rows"].certificate, unclipped=2.4, label_term=1.0,
+        disagreement_term=1.4,
+    )  # fmt: skip
+    models["all_rows"] = replace(models["all_rows"], certificate=certificate)
+    changed = replace(choice, bounded_models=models)
+    ax = plot_certificates(nested.assign_attrs(choice=changed.to_json()))
+    assert any("no bound below 100%" in text for text in texts(ax))
+    parts = [bar.get_width() for bars in ax.containers for bar in bars]
+    n = len(texts(ax))  # the first parts of all bars, then the second ones
+    assert (parts[1], parts[n + 1]) == (0.0, 1.0)
+
+
 def test_plots__of_long_parameters_show_what_differs_and_cut_nothing():
     rng = np.random.default_rng(5)
     X = rng.normal(size=(200, 3))
