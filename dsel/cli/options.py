@@ -51,7 +51,6 @@ WORDS_OF_SHELL: Final[Words] = {
     "loss='balanced' or ": "--loss balanced or --loss ",
     "loss='balanced' chooses": "--loss balanced chooses",
     "loss='error_quantile=": "--loss 'error_quantile=",
-    "got cv=": "got --cv ",
     "fewer folds, cv=": "fewer folds, --cv ",
     "groups for cv=": "groups for --cv ",
     "labeled rows take cv=": "labeled rows take --cv ",

@@ -1055,6 +1055,9 @@ def test_select__messages_name_nothing_that_the_shell_does_not_have(tmp_path, rn
     few = ("select", tmp_path / "few.csv", "--target", "label", "--drop", "name")
     text = " ".join(run(*few, *out).stderr.split())
     assert "3 labeled rows are too few for 5 folds; label more rows" in text
+    frame[:12].to_csv(tmp_path / "few.csv", index=False)
+    text = " ".join(run(*few, *out).stderr.split())
+    assert "5 are too many for 12 rows; label at least 20 rows" in text
 
     succeed(*words, *target, "--id", "name", "--grid", "C=1", *out)
     text = " ".join(

@@ -244,8 +244,9 @@ def scheme_of_pairs(
     if row_groups is None and n_folds > most:
         raise ValueError(
             f"`cv` must leave at least {FEWEST_FOLD_ROWS} labeled rows to every fold "
-            f"of a nested search, got cv={n_folds} for {count_of(n_rows, 'row')}; "
-            f"label at least {FEWEST_FOLD_ROWS * n_folds} rows"
+            f"of a nested search: {n_folds} are too many for "
+            f"{count_of(n_rows, 'row')}; label at least "
+            f"{FEWEST_FOLD_ROWS * n_folds} rows"
             f"{f', or use fewer folds, cv={most}' if most > 1 else ''}."
         )
     fold_of = _draw_folds(n_rows, n_folds, seed, row_groups)
