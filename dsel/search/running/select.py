@@ -273,10 +273,10 @@ def _find_chosen(cube: xr.Dataset, choice: Choice) -> Choice:
 
 
 def _find_params(candidates: Sequence[Options], params: Options) -> int | None:
-    """Return the place of the candidate with these parameters; None without one.
+    """Return the first place of the candidate with these parameters; None without one.
 
     Parameters may have other names where a dimension was renamed. Then the values
-    decide, if a single candidate has them.
+    decide, if a single candidate has them. A cut may repeat a candidate.
     """
     values = sorted(map(repr, params.values()))
     matches = [
@@ -285,7 +285,8 @@ def _find_params(candidates: Sequence[Options], params: Options) -> int | None:
         if sorted(map(repr, other.values())) == values
         and all(repr(other[key]) == repr(params[key]) for key in {*other} & {*params})
     ]
-    return matches[0] if len(matches) == 1 else None
+    is_one = len({repr(candidates[place]) for place in matches}) == 1
+    return matches[0] if is_one else None
 
 
 def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choice:
