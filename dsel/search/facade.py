@@ -599,8 +599,9 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         A class without training rows has the smallest possible score. Scores of pairs
         of classes, by ``decision_function_shape="ovo"``, are those of the model alone.
         """
+        rows = self._rows(X)
         model = self.best_estimator_
-        scores = np.asarray(model.decision_function(self._rows(X)))
+        scores = np.asarray(model.decision_function(rows))
         # Three known classes have as many pairs: the shape does not tell them apart.
         shape = getattr(last_step(model), "decision_function_shape", "ovr")
         if shape == "ovo" and scores.ndim == 2:

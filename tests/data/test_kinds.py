@@ -73,7 +73,7 @@ def test_convert__refuses_what_arrow_would_read(text):
         assert typed.to_pylist() == [1.5, None]
     else:
         assert typed is None
-        assert bad == (1, text)
+        assert bad == (1, text, ())
 
 
 def test_trim__keeps_what_has_no_blanks_and_empties_what_is_blank():

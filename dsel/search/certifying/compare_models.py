@@ -408,7 +408,7 @@ def _match_columns(
             with_columns(pool, n_columns, None)  # raises where their number differs
             order = pool.columns or ()
             known = next(filter(None, named.values()), order)
-            is_other = known != order and sorted(known) == sorted(order)
+            is_other = known != order and {*known} == {*order}
             if is_other and not takes_frame[name]:
                 raise ValueError(
                     f"`{name}` was fitted to rows without names of columns, and would "
