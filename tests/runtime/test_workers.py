@@ -162,11 +162,11 @@ def test_workers__of_a_scheduler_that_is_gone_are_no_more(tmp_path, patience, st
         running_cluster(tmp_path, workers=0) as cluster,
         Client(cluster.address, timeout=patience, set_as_default=False) as client,
     ):
-        assert Workers(client).now() == {}
+        assert Workers(client).fetch_workers() == {}
         cluster.kill("scheduler")
         wait_until(lambda: client.status == status, 60, "the client")
         with pytest.raises(ClusterLostError, match="the scheduler is gone; run"):
-            Workers(client).now()
+            Workers(client).fetch_workers()
 
 
 def give_status(status, dask_worker):
