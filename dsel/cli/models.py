@@ -110,9 +110,9 @@ def build(
     """Return estimator and grid for rows `X`, and descriptions of the encoders.
 
     Several names, separated by commas, are one search over the grids of all.
-    `why_texts` has the reasons of the reader for columns of texts, `has_groups` tells
-    whether a column has groups, and ids must be among `pool_columns`. The model must
-    not use the column `unused`. If `weighs_classes`, the grid of a named classifier has
+    `why_texts` has the reasons why the reader took columns for texts. `has_groups` is
+    whether a column has groups. Ids must be among `pool_columns`. The model must not
+    use the column `unused`. If `weighs_classes`, the grid of a named classifier has
     `class_weight`, too.
     """
     values = parse_grid(grid)

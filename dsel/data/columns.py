@@ -67,7 +67,7 @@ def check_columns(
 ) -> None:
     """Raise MissingColumnsError if a table lacks columns; it names all of them.
 
-    `whose` tells why they are needed, and `way` is a way out. `used` are names that
+    `whose` says why they are needed, and `way` is a way out. `used` are names that
     have a meaning already, and `named` has the argument of each that an argument names.
 
     Examples

@@ -336,7 +336,7 @@ def rows_by_name(rows: Any, names: Sequence[str] | None, whose: str) -> Any:
 
     Columns are found by their names, and others are left out. Rows are unchanged if
     they or the model have no names. Raises ValueError that names the missing columns;
-    `whose` tells to what they belong, such as " of the model".
+    `whose` is the end of the message, such as " of the model".
     """
     rows = with_column_names(rows)
     is_pandas = isinstance(rows, pd.DataFrame)

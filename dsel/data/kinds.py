@@ -221,7 +221,7 @@ class WrongValue(NamedTuple):
 
 
 MOST_WRONG: Final = 20
-"""Most values of one column that an error names: a stop tells all words at once."""
+"""Most values of one column that an error names, so that one error lists them all."""
 
 
 def trim(values: pa.Array, gaps: Sequence[str] = ()) -> pa.Array:

@@ -16,7 +16,7 @@ from dsel.cli.options import (
 
 
 class PoolGroup(click.Group):
-    """Group of commands on pools; one that is left out is guessed by what follows."""
+    """Group of commands on pools; the error of a forgotten command suggests one."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -227,7 +227,7 @@ def check_unseen(known: RowHashes | None, X: Features, baseline: str) -> None:
     `known` are the labeled rows of the search for it; None if there was no search.
 
     If many of the rows equal each other, equal rows may be other records: then only a
-    table without any other row is refused, and otherwise a warning tells how many are
+    table without any other row is refused, and otherwise a warning says how many are
     equal.
     """
     if known is None:
