@@ -103,9 +103,8 @@ def read_grid(grid: Grid, seed: int) -> Any:
     for name, values in [pair for axes in grids for pair in axes.items()]:
         if not isinstance(name, str):
             raise TypeError(
-                f"`param_grid` must name parameters by texts, got {show(name)}; "
-                f"write it "
-                f"as {{'C': [0.1, 1]}}."
+                f"`param_grid` must name parameters by texts, got {show(name)}; write "
+                f"it as {{'C': [0.1, 1]}}."
             )
         first_values = islice(values, MOST_CANDIDATES) if is_list(values) else ()
         if any(hasattr(value, "rvs") for value in (values, *first_values)):

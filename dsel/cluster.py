@@ -353,9 +353,8 @@ def _connect_client(
     except Exception as error:  # a server with another protocol may cause any error
         raise ConnectionError(
             f"no scheduler answered at {address} (`scheduler`) within {timeout:g} s; "
-            f"check that it "
-            "runs, that the address and port are right, and whether it requires TLS "
-            "certificates."
+            f"check that it runs, that the address and port are right, and whether it "
+            f"requires TLS certificates."
         ) from error
     client: Client = stack.enter_context(
         Client(address, timeout=timeout, security=security)

@@ -127,23 +127,27 @@ def _limits_of_counts(
     deltas, counts, rows = checks.broadcast(
         **{n: np.asarray(v) for n, v in arrays.items()}
     )
-    c, m, a = (array.ravel().astype(np.float64) for array in (counts, rows, deltas))
+    flat_counts, flat_rows, flat_deltas = (
+        array.ravel().astype(np.float64) for array in (counts, rows, deltas)
+    )
     # Without errors the limit has a closed form that needs no tail.
-    if ((a < SMALLEST_TAIL) & (c > 0)).any():
+    if ((flat_deltas < SMALLEST_TAIL) & (flat_counts > 0)).any():
         raise ValueError(
             f"`delta` must be at least {SMALLEST_TAIL:g} for every share, got "
-            f"{float(a.min()):g}; divide it among fewer candidates or folds."
+            f"{float(flat_deltas.min()):g}; divide it among fewer candidates or folds."
         )
-    limits = np.empty(c.size)
-    pairs, inverse = distinct_columns(m, a)
+    limits = np.empty(flat_counts.size)
+    pairs, inverse = distinct_columns(flat_rows, flat_deltas)
     largest = pairs[0].max(initial=0.0)
-    if pairs.shape[1] <= _MANY_TABLES and largest <= min(_LARGEST_TABLE, 16 * c.size):
+    if pairs.shape[1] <= _MANY_TABLES and largest <= min(
+        _LARGEST_TABLE, 16 * flat_counts.size
+    ):
         for pair, (n_rows, one_delta) in enumerate(pairs.T):
             chosen = inverse == pair
             table = _limit_table(is_upper, int(n_rows), float(one_delta))
-            limits[chosen] = table[c[chosen].astype(np.intp)]
+            limits[chosen] = table[flat_counts[chosen].astype(np.intp)]
     else:
-        triples, inverse = distinct_columns(c, m, a)
+        triples, inverse = distinct_columns(flat_counts, flat_rows, flat_deltas)
         limits = _solve_limits(is_upper, *triples)[inverse]
     return limits.reshape(deltas.shape)[()]
 
@@ -178,38 +182,49 @@ def _limit_table(is_upper: bool, n_rows: int, delta: float) -> Floats:
     return table
 
 
-def _solve_limits(is_upper: bool, c: Floats, m: Floats, a: Floats) -> Floats:
-    """Return limits of counts, rows and deltas: closed forms, or roots of the tail."""
+def _solve_limits(
+    is_upper: bool, counts: Floats, rows: Floats, deltas: Floats
+) -> Floats:
+    """Return limits: closed forms, or roots of the tail.
+
+    In comments m is the number of rows, c the count, and q the limit.
+    """
     end = float(is_upper)
-    limits = np.full(c.shape, end)
-    k = c if is_upper else m - c
+    limits = np.full(counts.shape, end)
+    n_mirrored = counts if is_upper else rows - counts
     # P(Bin(m, q) <= 0) = (1 - q)^m and P(Bin(m, q) <= m - 1) = 1 - q^m have closed
     # forms, as have their mirror images. The limit is moved outwards by one step, since
     # close to 1 a rounding error is a large part of 1 - limit.
     for where, log_tail, is_rest in (
-        ((k == 0) & (m >= 1), np.log(a) * _LOG_ROUNDING, is_upper),
-        ((k == m - 1) & (m >= 2), np.log1p(-a) / _LOG_ROUNDING, not is_upper),
+        ((n_mirrored == 0) & (rows >= 1), np.log(deltas) * _LOG_ROUNDING, is_upper),
+        (
+            (n_mirrored == rows - 1) & (rows >= 2),
+            np.log1p(-deltas) / _LOG_ROUNDING,
+            not is_upper,
+        ),
     ):
-        log_root = log_tail[where] / m[where]
+        log_root = log_tail[where] / rows[where]
         root = -np.expm1(log_root) if is_rest else np.exp(log_root)
         limits[where] = np.nextafter(root, end)
-    inner = (k >= 1) & (k <= m - 2)
+    inner = (n_mirrored >= 1) & (n_mirrored <= rows - 2)
     if inner.any():
-        c, m, a = c[inner], m[inner], a[inner]
+        counts, rows, deltas = counts[inner], rows[inner], deltas[inner]
         if is_upper:
-            x = c + 1
-            y = m - c
-            start = special.betainccinv(x, y, a)
-            otherwise = x / (m + 1)
-            target = np.log(a) - _TARGET_SHIFT
+            x = counts + 1
+            y = rows - counts
+            start = special.betainccinv(x, y, deltas)
+            otherwise = x / (rows + 1)
+            target = np.log(deltas) - _TARGET_SHIFT
         else:
-            x = c
-            y = m - c + 1
-            start = special.betaincinv(x, y, a)
+            x = counts
+            y = rows - counts + 1
+            start = special.betaincinv(x, y, deltas)
             # At rates so small that the inverse underflows, P is C(m, c) q^c.
-            otherwise = np.exp((np.log(a * c) + special.betaln(x, y)) / c)
+            otherwise = np.exp(
+                (np.log(deltas * counts) + special.betaln(x, y)) / counts
+            )
             # `betainc` errs by 3e-17 per row, `betaincc` far less.
-            target = np.log(a) - _TARGET_SHIFT - 5e-17 * m
+            target = np.log(deltas) - _TARGET_SHIFT - 5e-17 * rows
         q = np.where((start > 0) & (start < 1), start, otherwise)
         limits[inner] = _solve_tails(is_upper, x, y, target, q)
     return limits

@@ -78,7 +78,7 @@ def proportional_shares(weights: Floats) -> Floats:
     return shares
 
 
-MOST_HALVINGS: Final = 63
+MOST_HALVED_SHARES: Final = 63
 """Later folds divide the rest equally, because tails underflow at shares of 2^-960."""
 
 
@@ -123,7 +123,7 @@ def fold_shares(n_folds: int) -> Floats:
     [0.5, 0.25, 0.125, 0.0625, 0.0625]
     """
     k = checks.check_count(n_folds, "n_folds", at_least=1)
-    n_halvings = min(k - 1, MOST_HALVINGS)
-    n_last = k - n_halvings
-    last = np.full(n_last, 0.5**n_halvings / n_last)
-    return np.append(0.5 ** np.arange(1.0, n_halvings + 1), last)
+    n_halved = min(k - 1, MOST_HALVED_SHARES)
+    n_last = k - n_halved
+    last = np.full(n_last, 0.5**n_halved / n_last)
+    return np.append(0.5 ** np.arange(1.0, n_halved + 1), last)

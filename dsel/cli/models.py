@@ -131,9 +131,8 @@ def build(
         if model_name not in models:
             raise click.BadParameter(
                 f"{model_name!r} is none of {', '.join(models)}; models of other "
-                f"packages "
-                f"are MODULE:OBJECT, such as xgboost:XGBClassifier"
-                f"{did_you_mean(model_name, models)}",
+                f"packages are MODULE:OBJECT, such as "
+                f"xgboost:XGBClassifier{did_you_mean(model_name, models)}",
                 param_hint="--model",
             )
     if len(named) > 1 and values:

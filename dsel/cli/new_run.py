@@ -41,9 +41,8 @@ def combine_missing_columns(
     models_need = "The model needs" if len(errors) == 1 else "The models need"
     return UndecidedError(
         f"{texts} {models_need} {what}: add {what} to the table, or select again "
-        f"without "
-        f"{what}. That makes another model with another bound, which holds if this "
-        f"table alone, and no result that you have seen, is the reason.",
+        f"without {what}. That makes another model with another bound, which holds if "
+        f"this table alone, and no result that you have seen, is the reason.",
         *(w for error in errors.values() for w in error.ways if isinstance(w, NewFile)),
         *select_again(errors),
     )

@@ -453,8 +453,7 @@ def _check_list(y: LabelsLike, what: str, item_text: str) -> None:
     if hasattr(y, "collect") and not hasattr(y, "shape"):
         raise TypeError(
             f"`y` must hold {item_text} for each row of `X`, got {type(y).__name__}; "
-            f"call "
-            f"its collect()."
+            f"call its collect()."
         )
     if np.isscalar(y):
         way = ""

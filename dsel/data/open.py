@@ -425,8 +425,7 @@ def _of_dataset(source: xr.Dataset) -> Pool:
         raise ValueError(
             f"`pool` must be a Dataset with one two-dimensional variable, or with a "
             f"variable for each column over one dimension, got {variables}; choose "
-            f"some, as "
-            f"by dataset[['a', 'b']]."
+            f"some, as by dataset[['a', 'b']]."
         )
     columns = tuple(map(str, names))
     if not source.chunks:

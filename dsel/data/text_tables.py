@@ -780,8 +780,7 @@ def _check_gap_words(
             word,
             f"`target` {target!r} has {word!r} in {n_rows:,} of {len(cells):,} rows, "
             f"and {reason}: write --unlabeled {shlex.quote(word)} if these rows have "
-            f"no "
-            f"label, or --class {shlex.quote(word)} if it is a class.",
+            f"no label, or --class {shlex.quote(word)} if it is a class.",
         )
 
 

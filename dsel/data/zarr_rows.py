@@ -209,8 +209,7 @@ def open_zarr(place: str, location: str, options: Mapping[str, object]) -> Any:
             array_names = ", ".join(sorted(arrays)) or "none"
             raise ValueError(
                 f"{name} must hold exactly one two-dimensional array, found "
-                f"{array_names}; "
-                f"name one as {location.rstrip('/')}/NAME."
+                f"{array_names}; name one as {location.rstrip('/')}/NAME."
             )
     return next(iter(arrays.values()))
 

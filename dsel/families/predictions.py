@@ -69,8 +69,8 @@ def predict_codes(model: Model, X: Features, classes: AnyArray) -> Integers:
             raise ValueError(
                 f"`predict` of {type(model).__name__} must return a label for each "
                 f"row, got {show(unknown_labels.ravel().tolist()[0])}, which is none "
-                f"of the "
-                f"classes {listing(list(map(show, classes.tolist())), 5)}; {way}."
+                f"of the classes {listing(list(map(show, classes.tolist())), 5)}; "
+                f"{way}."
             )
     return codes
 

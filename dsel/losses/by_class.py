@@ -297,7 +297,8 @@ class ClassRate(TableLoss):
     def best_constant(self, rows: Rows, classes: Sequence[object]) -> None:
         """Return None: always predicting the class misses no row of it.
 
-        A model may predict it on fewer rows, with a better precision; a constant not.
+        Any other constant misses all, and a comparison with this one, whose loss is 0,
+        would call every model useless.
         """
 
 

@@ -490,8 +490,7 @@ class NonconformityClassifier(
                 f"{n:,} rows equal rows that it got; hold rows out before `fit` "
                 f"(remove the same records by their index, never by their values), or "
                 f"pass allow_equal_rows=True if they are other records that look "
-                f"alike: the "
-                f"bound then does not rely on them."
+                f"alike: the bound then does not rely on them."
             )
         is_wrong = self.predict(X) != labels
         n_rows = n - n_duplicates + int((is_equal & is_wrong).sum())

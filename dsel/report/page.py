@@ -311,8 +311,7 @@ def _content_of_prefit(prefit: PrefitCertificate) -> dict[str, Any]:
         "shown_rows": prefit.shown_rows(),
         "source": [list(pair) for pair in prefit.sources.items()],
         "title": f"How wrong this {prefit.sources.get('model', 'fitted model')} can "
-        "be, "
-        f"by {prefit.counted_rows}",
+        f"be, by {prefit.counted_rows}",
         "tolerances": [report] * is_tolerance,
     }
 

@@ -145,8 +145,8 @@ class FoldForecast:
         return (
             f"{keep}. In a search of as many other labeled rows take "
             f"cv={self.n_folds}: its first bound would be about {bound} on average, if "
-            f"models "
-            f"trained on {1 - 1 / self.n_folds:.0%} of the labels err as often as these"
+            f"models trained on {1 - 1 / self.n_folds:.0%} of the labels err as often "
+            f"as these"
         )
 
 

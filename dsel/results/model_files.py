@@ -305,9 +305,9 @@ def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
     if other_versions:
         warn(
             f"the model at {place} was fitted by scikit-learn {min(other_versions)}, "
-            f"and this "
-            f"is {version('scikit-learn')}, where it may predict differently from the "
-            f"model that was counted; pip install scikit-learn=={min(other_versions)}.",
+            f"and this is {version('scikit-learn')}, where it may predict differently "
+            f"from the model that was counted; pip install "
+            f"scikit-learn=={min(other_versions)}.",
             DselWarning,
         )
     return model

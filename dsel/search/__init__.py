@@ -21,6 +21,10 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
    `engine.count_batch.CountChosenBatch.run` does it for some slices, on a worker
 10. `running.bound_chosen.bound_chosen` bounds both models by the loss of the plan
 
+Steps 8 to 10 are made by `running.nested.certify_choices`, also for choices that were
+made without fits. What a worker runs is called by `dsel.runtime.tasks.run_here`, and
+words such as task, work, context and executor are explained in `dsel.runtime`.
+
 A certificate is an object of `design.certificate_methods`: it decides what ranks
 candidates, how they are pruned, which models are trained, and which options it takes.
 A search by another certificate than the nested one, or by an estimate, takes

@@ -132,7 +132,7 @@ class RandomFold(Comparison):
     seed: int
     n_bins: int
     """Folds, each of which is a bin."""
-    all_rows_split: int
+    all_rows_number: int
     """Number of the split on all rows."""
     key: str = names.DISAGREEMENTS
 
@@ -155,7 +155,7 @@ class RandomFold(Comparison):
     ) -> list[SplitNumbers]:
         """Return the split of all rows, and the fold that is drawn for each row."""
         del model_sets  # all candidates are compared with the same drawn folds
-        return [np.array(self.all_rows_split), self.draw_folds(row_numbers)]
+        return [np.array(self.all_rows_number), self.draw_folds(row_numbers)]
 
     def count(self, predictions: Predictions, block: Block) -> BinCounts:
         """Count by the drawn fold."""
@@ -181,7 +181,7 @@ def _fold_of_rows(seed: int, n_folds: int, first: int, stop: int) -> FoldNumbers
 class BestFold(Comparison):
     """Compares the model of all rows with that of the best fold."""
 
-    all_rows_split: int
+    all_rows_number: int
     """Number of the split on all rows."""
     folds: FoldNumbers
     """Best fold of each model set, shape (n_model_sets,); -1 if not known yet."""
@@ -198,7 +198,7 @@ class BestFold(Comparison):
         """Return the split of all rows, and the best fold of each model set."""
         del row_numbers
         best_folds = self.folds[np.asarray(model_sets), np.newaxis]
-        return [np.array(self.all_rows_split), best_folds]
+        return [np.array(self.all_rows_number), best_folds]
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class Halves(Comparison):
 class AllFolds(Comparison):
     """Compares the model of all rows with those of all folds, by several statistics."""
 
-    all_rows_split: int
+    all_rows_number: int
     """Number of the split on all rows."""
     fold_counts_of: Mapping[Statistic, FoldCounts]
     """Counts on the folds, by statistic."""
@@ -249,7 +249,7 @@ class AllFolds(Comparison):
         self, row_numbers: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
         """Return the splits without each fold, and then that on all rows."""
-        return [np.array(n) for n in (*range(self.n_folds), self.all_rows_split)]
+        return [np.array(n) for n in (*range(self.n_folds), self.all_rows_number)]
 
     def count(self, predictions: Predictions, block: Block) -> BinCounts:
         """Count the only model set by each statistic."""

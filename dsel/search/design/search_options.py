@@ -34,7 +34,7 @@ class SearchOptions:
     random_state: RandomState = None
     fit_params: Options | None = None
     groups: GroupsLike = None
-    """Key of each labeled row; `plan_for` takes a column of `X` from it."""
+    """Key of each labeled row, or None; a name of a column was replaced before."""
     loss: Loss | str = "error"
     report: ReportLike = False
     report_by: str | int | None = None

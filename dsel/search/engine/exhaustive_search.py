@@ -412,7 +412,11 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
                     reason = "its model was dropped, and fitted again it is another"
                     self.fail_candidate(candidate, reason)
                 return None
-        raise RuntimeError(f"the model of candidate {candidate} was lost several times")
+        raise RuntimeError(
+            f"the model of candidate {candidate} was lost several times, with its "
+            f"worker; start the run again with workers of more memory, and with the "
+            f"same `out` if it had one."
+        )
 
     def adopt_remade_models(self, candidate_numbers: Sequence[int]) -> None:
         """Write the fits of some candidates again if Dask has repeated them.

@@ -280,8 +280,7 @@ class FitLoop(Generic[TableT]):
                     trained_on = table.scheme.splits[job.split_number].trained_on
                     raise RuntimeError(
                         f"candidate {candidate}, {trained_on}: {reason}; leave it out "
-                        f"of "
-                        f"the grid, or leave on_failure='raise' out."
+                        f"of the grid, or leave on_failure='raise' out."
                     )
                 self._add_result(job, candidate, result)
 

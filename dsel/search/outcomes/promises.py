@@ -192,8 +192,7 @@ def check_labeled_rows(
     if len(unknown_rows := np.flatnonzero(~known.find(rows.X))):
         raise ValueError(
             f"{wanted}, but {len(unknown_rows):,} of the passed rows are not among "
-            f"them, the "
-            f"first at index {unknown_rows[0]}."
+            f"them, the first at index {unknown_rows[0]}."
         )
     return rows
 

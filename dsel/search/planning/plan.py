@@ -265,8 +265,11 @@ class Plan:
                 self.search.context, candidate_group, (candidate_number,), [split]
             )
         if fitted.fit_counts.has_failed[0, 0]:
+            failed_fit = FitId(candidate_number, split.number)
+            reason = fitted.fit_counts.messages[failed_fit].text
             raise RuntimeError(
-                fitted.fit_counts.messages[FitId(candidate_number, split.number)].text
+                f"candidate {candidate_number}, {split.trained_on}: {reason}; the "
+                f"plan's `candidates` has its parameters."
             )
         return fitted.model(candidate_number, split.number)
 

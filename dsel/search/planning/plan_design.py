@@ -192,9 +192,9 @@ def read_prior(
         reason = "a nested search does not pay for its candidates"
         raise ValueError(
             f"`prior` is for "
-            f"certificate={names_of_methods(lambda m: m.supports_prior)}, "
-            f"which divide delta among the candidates, got {method.name!r}; "
-            f"leave it out{'' if method.divides_delta else f': {reason}'}."
+            f"certificate={names_of_methods(lambda m: m.supports_prior)}, which divide "
+            f"delta among the candidates, got {method.name!r}; leave it "
+            f"out{'' if method.divides_delta else f': {reason}'}."
         )
     weights: Any = prior
     if callable(prior):

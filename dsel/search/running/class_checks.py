@@ -207,8 +207,7 @@ def _text_of_found(found_rows: FoundRows, one_fold: Certificate) -> str:
         precision = about_percent(found_rows.n_found / found_rows.n_predicted)
         text += (
             f"; where they predict it ({found_rows.n_predicted:,} rows), {precision} "
-            f"are "
-            f"right"
+            f"are right"
         )
     return text
 

@@ -68,8 +68,16 @@ class Advice:
         *args: P.args,
         **params: P.kwargs,
     ) -> None:
-        """Add the caveats that a function returns."""
-        self.caveats += self.call(function, *args, **params) or ()
+        """Add the caveats that a function returns, none of which voids a number.
+
+        A caveat that voids one cannot be left out, so its function must not be called
+        here, where an exception is only a warning.
+        """
+        found = tuple(self.call(function, *args, **params) or ())
+        for caveat in found:
+            if caveat.effect is Effect.VOIDS:
+                raise AssertionError(f"not advice: {caveat.text}")
+        self.caveats += found
 
     def call(
         self, function: Callable[P, T], *args: P.args, **params: P.kwargs

@@ -279,7 +279,10 @@ def check_chosen_fits(
     if run.options.raise_failures and why_failed:
         ref, reason = next(iter(why_failed.items()))
         trained_on = plan.scheme.outer_split(ref).trained_on
-        raise RuntimeError(f"what was chosen, {trained_on}: {reason}")
+        raise RuntimeError(
+            f"what was chosen, {trained_on}: {reason}; leave on_failure='raise' out "
+            f"for a bound of the models that can be fitted."
+        )
     folds = range(run.plan.scheme.n_folds)
     first = next((fold for fold in folds if fold not in why_failed), None)
     what = "what was chosen" if plan.n_candidates > 1 else "the model"

@@ -87,8 +87,8 @@ def evaluate(
         end = f" and have no {name!r}" if name else ""
         raise ValueError(
             f"`results` are of a least-squares search{end}, whose estimates are no "
-            f"bounds: "
-            "`results.dsel.select()` chooses, and `results.estimate` has the numbers."
+            f"bounds: `results.dsel.select()` chooses, and `results.estimate` has the "
+            f"numbers."
         )
     if names.VALIDATION_ERRORS in counts and name not in CRITERIA:
         return _read_estimates(cube, counts, name or first_criterion(cube))

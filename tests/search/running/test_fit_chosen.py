@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
@@ -105,6 +106,22 @@ def test_bounds__are_those_of_the_counts():
     differ = counts["outer_disagreements"]
     _, terms = nested_all_rows(errors, n_rows, differ, len(POOL), delta=0.05)
     assert certificates["all_rows"].bound == terms.bound
+
+
+def test_bounds__are_limits_of_beta_distributions_at_the_documented_shares():
+    # Nothing here is taken from dsel but counts: 95% of delta is for labeled rows, and
+    # of it half for the first fold; the folds share the pool's 5% equally.
+    outcome = PLAN.run()
+    counts = read_counts(outcome.results)
+    errors, n_rows = counts["outer_errors"], counts["fold_rows"]
+    differ = counts["outer_disagreements"]
+    deltas = 0.05 * 0.95 * np.array([1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 16])
+    limits = stats.beta.ppf(1 - deltas, errors + 1, n_rows - errors)
+    pool_limits = stats.beta.ppf(1 - 0.05 * 0.05 / 5, differ + 1, 2_000 - differ)
+    one_fold, all_rows = (outcome.certificates[n] for n in ("one_fold", "all_rows"))
+    assert one_fold.bound == pytest.approx(limits[one_fold.fold], rel=1e-6)
+    assert one_fold.bound <= 1.05 * limits.min() + 1e-9
+    assert all_rows.bound == pytest.approx((limits + pool_limits).min(), rel=1e-6)
 
 
 def bound(search=SEARCH, **changes):
