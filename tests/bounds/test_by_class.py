@@ -1,5 +1,8 @@
 """Bounds of counts by class hold, and agree with what scipy says."""
 
+import math
+from decimal import Decimal
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -94,3 +97,37 @@ def test_counted_mean_limit__of_errors_is_above_the_binomial_limit():
     for wrong, rows in ((0, 50), (5, 200), (400, 2_000)):
         limit = counted_mean_limit([rows - wrong, wrong], [0, 1], delta=0.05)
         assert upper(wrong, rows, 0.05) < limit < 2 * upper(wrong, rows, 0.05)
+
+
+BET_SIZES = (0.01, 0.02, 0.04, 0.08, 0.16, 0.3, 0.5, 0.7, 0.9)
+
+
+def mean_wealth(q, counts, values):
+    """Return the average wealth of bets against a mean of q, by another route."""
+    q = Decimal(q)
+    return sum(
+        math.prod(
+            (1 + Decimal(str(size)) * (q - Decimal(str(value))) / (1 - q)) ** int(n)
+            for value, n in zip(values, counts, strict=True)
+        )
+        for size in BET_SIZES
+    ) / len(BET_SIZES)
+
+
+@pytest.mark.parametrize("delta", [0.3, 0.05, 1e-4])
+@pytest.mark.parametrize("counts", [[300, 50, 20, 10], [60, 0, 0, 0], [9, 0, 1, 90]])
+def test_counted_mean_limit__is_where_the_wealth_is_one_over_delta(counts, delta):
+    limit = float(counted_mean_limit(counts, RATES, delta=delta))
+    assert mean_wealth(limit * (1 + 1e-9), counts, RATES) >= 1 / Decimal(delta)
+    assert mean_wealth(limit * (1 - 1e-9), counts, RATES) < 1 / Decimal(delta)
+    assert counted_mean_limit(counts[::-1], RATES[::-1], delta=delta) == limit
+
+
+def test_counted_mean_limit__is_1_where_no_mean_below_it_reaches_the_wealth():
+    # A row of the largest value alone never makes a bet win.
+    assert counted_mean_limit([0, 1], [0, 1], delta=0.05) == 1.0
+    # A row of 0 makes it 1 / delta at a mean of about 1 - delta * (mean bet size).
+    for delta in (1e-6, 1e-10):
+        limit = counted_mean_limit([1, 0], [0, 1], delta=delta)
+        assert 1.0 - limit == pytest.approx(delta * np.mean(BET_SIZES), rel=1e-3)
+    assert counted_mean_limit([1, 0], [0, 1], delta=1e-13) == 1.0

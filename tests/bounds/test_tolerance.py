@@ -117,6 +117,41 @@ def test_divide_level__divides_it_and_allows_as_many_as_fit(n_rows, delta):
         assert 0.1 - made.deviation_level <= RESIDUAL_PART * 0.1 + 1e-12
 
 
+def failure(n_rows, count, first_level, level, allowed):
+    """P(count rows are below the first level at most, and more than allowed below it).
+
+    By the chances of all numbers of rows below both levels.
+    """
+    first, second = np.meshgrid(*[np.arange(n_rows + 1)] * 2, indexing="ij")
+    is_failure = (first <= count) & (first + second > allowed)
+    is_failure &= first + second <= n_rows
+    numbers = np.stack([first, second, n_rows - first - second], axis=-1)[is_failure]
+    parts = [first_level, level - first_level, 1.0 - level]
+    return stats.multinomial.pmf(numbers, n_rows, parts).sum()
+
+
+@pytest.mark.parametrize("extra_part", [0.002, 0.02, 0.04, 0.3])
+@pytest.mark.parametrize(("level", "delta"), [(0.2, 0.05), (0.1, 0.2), (0.5, 0.01)])
+@pytest.mark.parametrize("n_rows", [*range(7, 40, 3), 60])
+def test_divide_level__has_the_largest_count_and_then_the_smallest_level(
+    n_rows, level, delta, extra_part
+):
+    extra = extra_part * delta
+    allowed = int(allowed_exceedances(n_rows, level=level, delta=delta))
+    fits = lambda count, part: (  # noqa: E731
+        failure(n_rows, count, part * level, level, allowed) <= extra
+    )
+    counts = [count for count in range(n_rows) if fits(count, 0.85)]
+    made = divide_level(n_rows, level=level, delta=delta, extra_delta=extra)
+    if not counts and not fits(0, 0.98):
+        assert made == (-1, 0.0)
+        return
+    assert made.n_exceeding == max(counts, default=0)
+    part = 1.0 - made.deviation_level / level
+    assert fits(made.n_exceeding, part + 1e-9)
+    assert not fits(made.n_exceeding, part - 1e-6)
+
+
 @pytest.mark.parametrize(("n_rows", "level"), [(60, 0.1), (120, 0.1), (60, 0.5)])
 @pytest.mark.parametrize("delta", [0.4, 0.2])
 def test_divide_level__both_tolerances_fail_at_most_as_often_as_is_paid_for(

@@ -68,6 +68,35 @@ def test_function__that_looks_at_all_rows_of_a_call_rules_its_candidate_out():
         run_search(learner, {"decisiontreeclassifier__max_depth": [4]}, X, Y, cv=3)
 
 
+class AloneOtherwise(DecisionTreeClassifier):
+    """A tree whose first predictions of single rows are another class."""
+
+    def __init__(self, n_otherwise=0):
+        super().__init__(max_depth=4, random_state=0)
+        self.n_otherwise = n_otherwise
+
+    def fit(self, X, y):
+        self.n_alone_ = 0
+        return super().fit(X, y)
+
+    def predict(self, X):
+        predictions = super().predict(X)
+        if len(X) == 1:
+            self.n_alone_ += 1
+            if self.n_alone_ <= self.n_otherwise:
+                return self.classes_[self.classes_ != predictions[0]][:1]
+        return predictions
+
+
+def test_model__that_predicts_two_rows_otherwise_alone_is_ruled_out_and_one_is_a_tie():
+    learner = make_pipeline(FunctionTransformer(), AloneOtherwise())
+    name = "aloneotherwise__n_otherwise"
+    run = run_search(learner, {name: [0, 1]}, X, Y, cv=3, prune=False)
+    assert run.results["status"].values.tolist() == [0, 0]
+    with pytest.raises(dsel.errors.AllFitsFailedError, match="2 of 8 rows otherwise"):
+        run_search(learner, {name: [2]}, X, Y, cv=3)
+
+
 @pytest.mark.parametrize(
     ("asked", "rows", "why"),
     [

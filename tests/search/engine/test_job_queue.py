@@ -8,7 +8,7 @@ from distributed.scheduler import KilledWorker
 
 from dsel.errors import ClusterLostError, LossError
 from dsel.runtime.local_executor import LocalExecutor
-from dsel.search.engine.job_queue import MOST_ATTEMPTS, MOST_DEATHS, JobQueue
+from dsel.search.engine.job_queue import JobQueue
 from dsel.search.engine.jobs import CountJob, FitJob
 
 PAIR = FitJob(0, (3, 5), split_number=2)
@@ -39,16 +39,16 @@ def test_jobs__of_one_task_are_tried_one_by_one_and_so_are_their_candidates(make
     assert outcome(queue, [PAIR]) == (ALONE, [])
 
 
-def test_jobs__that_are_alone_are_given_up_after_some_attempts(make_queue):
+def test_jobs__that_are_alone_are_given_up_after_three_attempts(make_queue):
     queue, [job, _] = make_queue(may_give_up=True), ALONE
-    for _ in range(MOST_ATTEMPTS - 1):
+    for _ in range(2):
         assert outcome(queue, [job]) == ([job], [])
     assert outcome(queue, [job]) == ([], [job])
 
 
-def test_jobs__that_must_not_fail_end_the_run_after_some_attempts(make_queue):
+def test_jobs__that_must_not_fail_end_the_run_after_three_attempts(make_queue):
     queue, job = make_queue(may_give_up=False), CountJob(0, 100, (0, 1))
-    for _ in range(MOST_ATTEMPTS - 1):
+    for _ in range(2):
         assert outcome(queue, [job]) == ([job], [])
     with pytest.raises(OSError, match="a file system"):
         outcome(queue, [job])
@@ -73,7 +73,7 @@ def test_errors__that_another_attempt_would_repeat_end_the_run(
 
 def test_errors__of_rows_give_a_fit_up_as_any_other_does(make_queue):
     queue, [job, _] = make_queue(may_give_up=True), ALONE
-    found = [outcome(queue, [job], ValueError("x")) for _ in range(MOST_ATTEMPTS)]
+    found = [outcome(queue, [job], ValueError("x")) for _ in range(3)]
     assert found[-1] == ([], [job])
 
 
@@ -81,11 +81,11 @@ def test_errors__of_rows_give_a_fit_up_as_any_other_does(make_queue):
     ("n_groups", "any_done", "ends"),
     [(2, False, True), (1, False, False), (2, True, False)],
 )
-def test_deaths__of_workers_end_a_run_that_has_done_nothing(
+def test_deaths__of_twelve_workers_end_a_run_that_has_done_nothing(
     make_queue, n_groups, any_done, ends
 ):
     queue = make_queue(may_give_up=True, any_done=any_done)
-    jobs = [FitJob(n % n_groups, (n,), split_number=0) for n in range(MOST_DEATHS)]
+    jobs = [FitJob(n % n_groups, (n,), split_number=0) for n in range(12)]
     for job in jobs[:-1]:
         outcome(queue, [job], worker_death())
     if ends:

@@ -1,6 +1,7 @@
 """A plan's identity holds the code of what a user has added, and exact numbers."""
 
 import importlib
+import re
 import sys
 
 import numpy as np
@@ -60,8 +61,9 @@ make_kernel = lambda svc, gamma: OwnKernel()
 TREE = DecisionTreeClassifier(random_state=0)
 
 
-def plan(learner=TREE, name="max_depth", **options):
-    return dsel.plan_search(learner, {name: [1, 2]}, X, Y, random_state=0, **options)
+def plan(learner=TREE, name="max_depth", grid=None, **options):
+    grid = grid or {name: [1, 2]}
+    return dsel.plan_search(learner, grid, X, Y, random_state=0, **options)
 
 
 @pytest.fixture
@@ -116,6 +118,39 @@ def test_identity__has_all_digits_of_delta():
     ]
     assert texts[0].endswith("delta=0.05")
     assert texts[1].endswith("delta=0.0500000001")
+
+
+class Unpicklable:
+    """A parameter that is copied, and cannot be pickled."""
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        raise TypeError("no")
+
+
+class TreeWithObject(DecisionTreeClassifier):
+    """A tree with a parameter that may be any object."""
+
+    def __init__(self, held=None):
+        super().__init__(random_state=0)
+        self.held = held
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ([None, 1.0], ""),
+        ([None, Unpicklable()], "1 candidate holds what .* counts it again"),
+        ([Unpicklable(), Unpicklable()], "2 candidates hold what .* counts them again"),
+    ],
+)
+def test_notes__are_about_candidates_that_another_run_cannot_recognize(values, words):
+    made = plan(TreeWithObject(), grid={"held": values})
+    texts = [text for text in made.remarks if "cannot be pickled" in text]
+    assert len(texts) == bool(words)
+    assert re.search(words, "".join(texts))
 
 
 def test_with_leave_one_out__equals_the_plan_of_a_caller_that_wants_these_errors():
