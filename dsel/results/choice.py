@@ -459,13 +459,18 @@ class Choice(Renderable):
         ]
 
     def certify_with_labels(
-        self, labels: ArrayLike, *, partial: bool = False, allow_unknown: bool = False
+        self,
+        labels: ArrayLike,
+        *,
+        partial: bool = False,
+        allow_unknown: bool = False,
+        corrected: bool = False,
     ) -> Self:
         """Return the choice with labels of the queried rows.
 
         Parameters
         ----------
-        labels, partial, allow_unknown
+        labels, partial, allow_unknown, corrected
             As for `Outcome.certify_with_labels`.
 
         Returns
@@ -482,6 +487,7 @@ class Choice(Renderable):
         rules = LabelRules(
             check_truth(partial, "partial"),
             check_truth(allow_unknown, "allow_unknown"),
+            check_truth(corrected, "corrected"),
             effect=EFFECT,
         )
         return self.with_labels(labels, rules)

@@ -27,10 +27,11 @@ from dsel.results.certificate import Assumption
 from dsel.results.queried_labels import (
     FINAL,
     LabelRules,
-    check_same_labels,
+    add_labels,
     check_usable,
     labels_by_row,
     labels_by_row_number,
+    note_on_corrections,
     notes_on_neither,
 )
 from dsel.results.records import NOT_KEPT
@@ -98,11 +99,13 @@ class ModelComparison(Renderable):
         default=None, compare=False, metadata=NOT_KEPT
     )
     """The queried rows with all columns of the pool; not part of the JSON."""
-    first_labels: dict[tuple[int, ...], tuple[Any, ...]] = field(
+    n_corrected: int = 0
+    """Queried rows whose labels took the place of others."""
+    passed_labels: dict[tuple[int, ...], list[tuple[Any, ...]]] = field(
         default_factory=dict, repr=False, compare=False, metadata=NOT_KEPT
     )
-    """The labels that were passed first in this process, by rows: others are
-    refused."""
+    """All labels that were passed in this process, by rows: others are refused, unless
+    they correct these."""
 
     @property
     def certified(self) -> bool:
@@ -190,7 +193,12 @@ class ModelComparison(Renderable):
         return self.pool_rows
 
     def certify_with_labels(
-        self, labels: ArrayLike, *, partial: bool = False, allow_unknown: bool = False
+        self,
+        labels: ArrayLike,
+        *,
+        partial: bool = False,
+        allow_unknown: bool = False,
+        corrected: bool = False,
     ) -> "ModelComparison":
         """Return the comparison with the labels of the queried rows; it is final.
 
@@ -208,6 +216,10 @@ class ModelComparison(Renderable):
             Whether rows may have no label.
         allow_unknown
             Whether labels may be no class.
+        corrected
+            Whether these labels take the place of wrong ones that were passed before,
+            such as those of other rows. It declares that no result decided which labels
+            are right.
 
         Returns
         -------
@@ -224,7 +236,9 @@ class ModelComparison(Renderable):
             If labels are of another type than the predictions.
         """
         rules = LabelRules(
-            check_truth(partial, "partial"), check_truth(allow_unknown, "allow_unknown")
+            check_truth(partial, "partial"),
+            check_truth(allow_unknown, "allow_unknown"),
+            check_truth(corrected, "corrected"),
         )
         return self.with_labels(labels, rules)
 
@@ -236,9 +250,9 @@ class ModelComparison(Renderable):
         row_labels = labels_by_row(labels, self.rows)
         is_complete = self.classes is not None
         check_usable(row_labels, self.known_labels, rules, is_complete=is_complete)
-        first = self.first_labels.setdefault(self.rows, row_labels)
-        check_same_labels(first, row_labels)
-        return replace(self, labels=row_labels)
+        passed = self.passed_labels.setdefault(self.rows, [])
+        n_corrected = add_labels(passed, row_labels, rules)
+        return replace(self, labels=row_labels, n_corrected=n_corrected)
 
     @property
     def known_labels(self) -> tuple[Any, ...]:
@@ -355,7 +369,11 @@ class ModelComparison(Renderable):
         if self.labels is not None:
             usable = [label if self._is_class(label) else None for label in self.labels]
             predictions = self.old_predictions, self.new_predictions
-            notes = [*notes_on_neither(usable, *predictions), FINAL]
+            notes = [
+                *notes_on_neither(usable, *predictions),
+                *note_on_corrections(self.n_corrected),
+                FINAL,
+            ]
             shown_rows += [("Caveat", note) for note in notes]
         if self.n_queries > len(self.rows) and self.rows:
             shown_rows.append(

@@ -35,6 +35,8 @@ class LabelRules:
     """Whether rows may have no label."""
     allow_unknown: bool = False
     """Whether labels may be no class."""
+    corrected: bool = False
+    """Whether these labels take the place of wrong ones that were passed before."""
     labels: str = "`labels`"
     """The words of the caller for the labels."""
     partial_option: str = "partial=True"
@@ -60,12 +62,40 @@ def check_same_labels(
         return
     pairs = list(zip(before or (), now or (), strict=True))
     n = sum(earlier != later for earlier, later in pairs)
-    where = f" The first is in {file!r};" if file else ""
+    where, way = "they", "pass corrected=True"
+    if file:
+        where, way = f"those in {file!r}", "remove this file"
     raise ValueError(
         f"other labels were given before ({n} of {len(pairs)} rows differ), and a "
-        f"result is final: using other labels later would void its limits.{where} "
-        f"{'search' if file else 'Search'} or compare with another seed for new labels."
+        f"result is final: to choose among labels would void its limits. If {where} "
+        f"were wrong, such as those of other rows, {way}; else search or compare with "
+        f"another seed for new labels."
     )
+
+
+def add_labels(
+    passed: list[tuple[Any, ...]], labels: tuple[Any, ...], rules: LabelRules
+) -> int:
+    """Add labels to those that were passed for the same rows, the first ones first.
+
+    Returns the number of rows whose labels were corrected. Raises ValueError if the
+    labels are others than the last ones, and no correction.
+    """
+    if passed and not rules.corrected:
+        check_same_labels(passed[-1], labels)
+    if labels not in passed[-1:]:
+        passed.append(labels)
+    return sum(len({*of_row}) > 1 for of_row in zip(*passed, strict=True))
+
+
+def note_on_corrections(n_corrected: int) -> list[str]:
+    """Return a note if labels took the place of others."""
+    if not n_corrected:
+        return []
+    return [
+        f"other labels of {count_of(n_corrected, 'row')} were passed before, and "
+        f"corrected: this holds if no result decided which labels are right"
+    ]
 
 
 def notes_on_neither(

@@ -18,9 +18,10 @@ from dsel.results.caveats import for_other_rows
 from dsel.results.queried_labels import (
     FINAL,
     LabelRules,
-    check_same_labels,
+    add_labels,
     check_usable,
     labels_by_row,
+    note_on_corrections,
     notes_on_neither,
 )
 from dsel.results.records import NOT_KEPT, older_name
@@ -129,11 +130,13 @@ class Queries:
     version."""
     labels: tuple[int, ...] | None = None
     """Codes of their labels, -1 for a missing one; None before they are known."""
-    first_labels: dict[tuple[int, ...], tuple[int, ...]] = field(
+    n_corrected: int = 0
+    """Queried rows whose labels took the place of others."""
+    passed_labels: dict[tuple[int, ...], list[tuple[int, ...]]] = field(
         default_factory=dict, repr=False, compare=False, metadata=NOT_KEPT
     )
-    """The labels that were passed first, in this process, to this record or to one that
-    was made from it, by rows: other labels are refused."""
+    """All labels that were passed, in this process, to this record or to one that was
+    made from it, by rows: others are refused, unless they correct these."""
 
     @property
     def queried(self) -> float:
@@ -211,8 +214,9 @@ class Queries:
         # Other labels would be a second bound at the same delta.
         if self.labels is not None:
             raise ValueError(
-                "`labels` are known already, and a bound that they gave is final; "
-                "search with another seed for new labels."
+                "`labels` are known already, and a bound that they gave is final; if "
+                "they were wrong, pass the right ones to the result without labels, "
+                "with corrected=True; else search with another seed for new labels."
             )
         row_labels = labels_by_row(labels, self.rows)
         check_usable(row_labels, self.classes, rules)
@@ -221,8 +225,9 @@ class Queries:
             codes.get(label, UNUSABLE) if isinstance(label, Hashable) else UNUSABLE
             for label in row_labels
         )
-        check_same_labels(self.first_labels.setdefault(self.rows, coded), coded)
-        return replace(self, labels=coded)
+        passed = self.passed_labels.setdefault(self.rows, [])
+        n_corrected = add_labels(passed, coded, rules)
+        return replace(self, labels=coded, n_corrected=n_corrected)
 
     @property
     def why_no_rows(self) -> str:
@@ -263,7 +268,11 @@ class Queries:
             lines.append(("Caveat", text))
         usable = [None if code == UNUSABLE else code for code in self.labels]
         codes = self.one_fold_codes, self.all_rows_codes
-        notes = [*notes_on_neither(usable, *codes), FINAL]
+        notes = [
+            *notes_on_neither(usable, *codes),
+            *note_on_corrections(self.n_corrected),
+            FINAL,
+        ]
         return lines + [("Caveat", note) for note in notes]
 
     def _offer(self) -> str:

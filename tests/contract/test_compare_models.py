@@ -214,9 +214,9 @@ def test_certify_with_labels__counts_every_row_that_was_handed_out():
     whole = question.certify_with_labels(truth)
     with pytest.raises(ValueError, match="other labels were given before"):
         question.certify_with_labels(truth.iloc[1:], partial=True)
-    question = replace(question, first_labels={})
+    question = replace(question, passed_labels={})
     part = question.certify_with_labels(truth.iloc[::-1].iloc[5:], partial=True)
-    question = replace(question, first_labels={})
+    question = replace(question, passed_labels={})
     assert part.unusable_labels == 5
     assert part.upper >= whole.upper
     assert part.lower <= whole.lower
@@ -226,10 +226,34 @@ def test_certify_with_labels__counts_every_row_that_was_handed_out():
     allowed = question.certify_with_labels(strange, allow_unknown=True)
     assert allowed.unusable_labels == 5
     assert "this result is final" in str(allowed)
-    question = replace(question, first_labels={})
+    question = replace(question, passed_labels={})
     none = question.certify_with_labels(truth.iloc[:1], partial=True)
     assert (none.is_better, none.is_worse) == (False, False)
     assert none.upper == pytest.approx(question.disagreement, rel=1e-2)
+
+
+def test_certify_with_labels__takes_corrections_that_are_declared_and_says_so():
+    question = compare()
+    rows = question.query_rows().index
+    right = question.certify_with_labels(TRUTH[rows])
+    assert right.n_corrected == 0
+    question = replace(question, passed_labels={})
+    wrong = question.certify_with_labels(np.roll(TRUTH[rows], 1))
+    n_differing = int((TRUTH[rows] != np.roll(TRUTH[rows], 1)).sum())
+    with pytest.raises(ValueError, match="were wrong, such as .* pass corrected=True"):
+        question.certify_with_labels(TRUTH[rows])
+    corrected = question.certify_with_labels(TRUTH[rows], corrected=True)
+    assert (corrected.lower, corrected.upper) == (right.lower, right.upper)
+    assert corrected.n_corrected == n_differing > 0
+    assert f"other labels of {n_differing} rows were passed before" in " ".join(
+        str(corrected).split()
+    )
+    # Neither the same labels once more nor those of before hide what was passed.
+    again = question.certify_with_labels(TRUTH[rows])
+    back = question.certify_with_labels(np.roll(TRUTH[rows], 1), corrected=True)
+    assert [again.n_corrected, back.n_corrected] == [n_differing] * 2
+    assert wrong.n_corrected == 0
+    assert ModelComparison.from_json(corrected.to_json()).n_corrected == n_differing
 
 
 def test_certify_with_labels__takes_an_order_and_a_numbering():

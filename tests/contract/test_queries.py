@@ -500,6 +500,24 @@ def test_certify_with_labels__is_final_for_the_outcome_that_got_them(outcome, la
     assert unlabeled(outcome).certify_with_labels(other)
 
 
+def test_certify_with_labels__takes_the_place_of_wrong_ones_if_this_is_declared(
+    outcome, labeled
+):
+    fresh, labels = unlabeled(outcome), LABELS[outcome.query_rows().index]
+    wrong = fresh.certify_with_labels(np.roll(labels, 1))
+    with pytest.raises(ValueError, match=r"were wrong, such as .* pass corrected=True"):
+        fresh.certify_with_labels(labels)
+    with pytest.raises(ValueError, match=r"to the result without labels, with correc"):
+        wrong.certify_with_labels(labels, corrected=True)
+    corrected = fresh.certify_with_labels(labels, corrected=True)
+    assert corrected.certificates == labeled.certificates
+    n_differing = int((labels != np.roll(labels, 1)).sum())
+    assert corrected.choice.queries.n_corrected == n_differing > 0
+    text = f"other labels of {n_differing} rows were passed before, and corrected"
+    assert text in " ".join(str(corrected.choice).split())
+    assert text not in " ".join(str(labeled.choice).split())
+
+
 def test_unfitted_search__says_so():
     search = dsel.SemiSupervisedSearchCV(TREE, GRID, n_queries=5)
     with pytest.raises(AttributeError, match="not fitted"):

@@ -264,7 +264,12 @@ class Outcome:
         return self.pool_rows
 
     def certify_with_labels(
-        self, labels: LabelsLike, *, partial: bool = False, allow_unknown: bool = False
+        self,
+        labels: LabelsLike,
+        *,
+        partial: bool = False,
+        allow_unknown: bool = False,
+        corrected: bool = False,
     ) -> "Outcome":
         """Return the outcome with the labels of the queried rows; it is final.
 
@@ -283,6 +288,10 @@ class Outcome:
             Whether rows may have no label.
         allow_unknown
             Whether labels may be no class of the search.
+        corrected
+            Whether these labels take the place of wrong ones that were passed before,
+            such as those of other rows. It declares that no result decided which labels
+            are right.
 
         Returns
         -------
@@ -294,7 +303,7 @@ class Outcome:
         ------
         ValueError
             If no row was queried, rows were not queried or have two labels, the length
-            differs, labels are known already, no label is a class, or labels are
+            differs, other labels were passed before, no label is a class, or labels are
             missing or unknown that were not allowed.
         TypeError
             If labels are of another type than those of the search.
@@ -323,7 +332,7 @@ class Outcome:
         rows = () if queries is None else queries.rows
         labels = labels_by_row_number(labels, self.pool_rows, rows)
         choice = self.choice.certify_with_labels(
-            labels, partial=partial, allow_unknown=allow_unknown
+            labels, partial=partial, allow_unknown=allow_unknown, corrected=corrected
         )
         results = self.results.assign_attrs({CHOICE: choice.to_json()})
         return replace(self, results=results, choice=choice)
