@@ -486,14 +486,23 @@ def check_numeric(frames: FrameSchema | None, where: str) -> None:
             )
 
 
-def changed_by_cast(values: Any, cast: NDArray[Any]) -> NDArray[np.bool_] | None:
+def changed_by_cast(
+    values: Any, cast: NDArray[Any], *, may_round: bool = True
+) -> NDArray[np.bool_] | None:
     """Return which numbers a cast has changed; None if none has.
 
-    A cast to floats only rounds, as everywhere in numpy.
+    A cast to floats may round, as everywhere in numpy. If `may_round` is False, numbers
+    that a smaller type of floats rounds have changed, too.
     """
-    if cast.dtype.kind == "f" or np.can_cast(values.dtype, cast.dtype):
+    to_floats = cast.dtype.kind == "f"
+    is_number = values.dtype.kind in "iuf"  # objects may hold pd.NA, which is NaN there
+    if np.can_cast(values.dtype, cast.dtype) or (
+        to_floats and (may_round or not is_number)
+    ):
         return None
     changed = np.asarray(values != cast, dtype=np.bool_)
+    if to_floats:
+        changed &= ~np.isnan(cast)
     return changed if changed.any() else None
 
 

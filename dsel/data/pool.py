@@ -752,10 +752,11 @@ def _in_declared_type(X: Any, pool: Pool, row_numbers: Integers) -> Any:
     """Return numbers in the type of the pool; raise PoolRowError where one changes.
 
     A chunk of a Dask collection may have another type than the collection declares:
-    fractions would become whole numbers, and NaN some number.
+    fractions would become whole numbers, NaN some number, and a copy of a labeled row
+    would not equal it once it is rounded.
     """
     dtype = pool.dtype
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         if isinstance(X, pd.DataFrame):
             rows = numbers_of(X, dtype)
             parts = [(X.iloc[:, j].to_numpy(), rows[:, j]) for j in range(X.shape[1])]
@@ -767,7 +768,8 @@ def _in_declared_type(X: Any, pool: Pool, row_numbers: Integers) -> Any:
             rows = np.ascontiguousarray(X, dtype=dtype)
             parts = [(X, rows)]
     for values, cast in parts:
-        if (changed := changed_by_cast(values, cast)) is None:
+        changed = changed_by_cast(values, cast, may_round=False)
+        if changed is None:
             continue
         row = np.argwhere(changed)[0, 0]
         if sparse.issparse(X):

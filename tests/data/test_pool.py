@@ -275,6 +275,23 @@ def test_open_pool__refuses_a_chunk_whose_values_the_declared_type_does_not_hold
         open_pool(declared_as(like, rows)).as_array().compute(scheduler="sync")
 
 
+@pytest.mark.parametrize("value", [1 / 3, 1e300, 2.0**24 + 1])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, pd.DataFrame])
+def test_open_pool__refuses_a_chunk_whose_values_the_declared_type_would_round(
+    kind, value
+):
+    rows = np.array([[1.0, 2.0], [np.nan, value]])
+    like = kind(np.ones((2, 2), np.float32))
+    pool = open_pool(declared_as(like, kind(rows)))
+    with pytest.raises(ValueError, match="type float32, but row 1 has (0.3|1e.300|16)"):
+        pool.as_array().compute(scheduler="sync")
+    exact = np.array([[1.0, 2.0], [np.nan, 0.5]])
+    pool = open_pool(declared_as(like, kind(exact)))
+    read = pool.as_array().compute(scheduler="sync")
+    read = read.toarray() if sparse.issparse(read) else read
+    np.testing.assert_array_equal(read, exact)
+
+
 def test_open_pool__takes_a_chunk_of_another_type_whose_values_are_the_same():
     rows = open_pool(declared_as(WHOLE, WHOLE.astype(float))).as_array().compute()
     assert rows.dtype == WHOLE.dtype
