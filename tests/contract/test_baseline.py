@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -243,6 +244,24 @@ def test_baseline__of_a_search_that_had_some_of_these_rows_is_refused(tmp_path):
         with pytest.raises(ValueError, match="was trained on 300 of these 300"):
             dsel.certify(OLD, ROWS, LABELS, cv="prefit", baseline=baseline)
         plan(baseline, rows=(X[300:500], Y[300:500]))
+
+
+def test_models__without_names_of_columns_take_those_of_a_frame_by_position():
+    named = SVC().fit(NAMED[:60], Y[:60])
+    unnamed = SVC().fit(X[:60], Y[:60])
+    words = "`X` has names of columns and `{}` has none: columns are taken by position"
+    rows, labels = NAMED[300:500], Y[300:500]
+    for model, baseline in product((named, unnamed), (named, unnamed)):
+        notes = str(dsel.certify(model, rows, labels, cv="prefit", baseline=baseline))
+        notes = " ".join(notes.split())
+        assert (words.format("model") in notes) == (model is unnamed)
+        assert (words.format("baseline") in notes) == (baseline is unnamed)
+    for baseline in (named, unnamed):
+        texts = plan(baseline, rows=(rows, labels), pool=None).remarks
+        assert (words.format("baseline") in texts) == (baseline is unnamed)
+    # Rows without names have no other order.
+    found = dsel.certify(unnamed, X[300:500], labels, cv="prefit", baseline=unnamed)
+    assert "by position" not in str(found)
 
 
 def test_prefit__compares_two_fitted_models_on_rows_that_neither_has_seen():

@@ -37,6 +37,7 @@ from dsel.results.caveats import (
     Caveat,
     Effect,
     caveats_of_identifiers,
+    make_caveats,
 )
 from dsel.results.certificate import (
     DECLARED,
@@ -57,7 +58,9 @@ from dsel.search.design.assumptions import (
 from dsel.search.design.baseline import (
     describe_sources,
     fitted_model,
+    note_on_positions,
     read_fixed_baseline,
+    takes_positions,
 )
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.planning.plan_caveats import caveats_of_copies
@@ -91,12 +94,14 @@ def certify_prefit(
     if column is not None:
         losses = losses.with_column(column)
     baseline_codes = None
+    by_position = ["`model`"] * takes_positions(model, rows.features)
     if options.baseline is not None:
         fixed_baseline = read_fixed_baseline(
             options.baseline, losses, rows.features, rows.classes
         )
         losses = losses.with_baseline(fixed_baseline.difference)
         baseline_codes = fixed_baseline.codes
+        by_position += ["`baseline`"] * fixed_baseline.takes_positions
     predictions = predict_codes_or_numbers(model, rows.given, rows.classes)
     labeled = Rows(rows.features, rows.targets, baseline_codes)
     # The rows are one fold, and the given model is its model: every loss bounds it as
@@ -130,7 +135,12 @@ def certify_prefit(
         estimate=joint_bounds.main.estimate,
         n_labeled=rows.n_rows,
         is_holdout=True,
-        caveats=_caveats(rows, repeats, predictions, is_regression=main.is_regression),
+        caveats=(
+            *_caveats(rows, repeats, predictions, is_regression=main.is_regression),
+            *make_caveats(
+                Effect.INFO, [note_on_positions("`X`", name) for name in by_position]
+            ),
+        ),
         n_groups=rows.n_groups,
         report=reports.report_by_class(),
         tolerances=reports.tolerances(),

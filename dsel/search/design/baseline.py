@@ -21,7 +21,7 @@ from dsel.checks import did_you_mean, listing, raise_first, show
 from dsel.data.duplicates import comparable
 from dsel.data.frames import Frame
 from dsel.data.identity import content_hash, row_hashes
-from dsel.data.labeled import LabeledRows, codes_of
+from dsel.data.labeled import LabeledRows, codes_of, names_of_columns
 from dsel.data.splits import Split
 from dsel.errors import DselWarning, RowError, warn
 from dsel.families.predictions import predict_rows
@@ -159,6 +159,8 @@ class Baseline:
     difference: BaselineDifference
     identity: str
     """Hash of the predictions, or the name of the rule."""
+    takes_positions: bool = False
+    """Whether it takes the named columns of `X` by their positions."""
 
 
 def read_baseline(
@@ -218,7 +220,8 @@ def _fixed_baseline(
     # Only its predictions are compared, so these identify it in a plan: a model that is
     # opened again is another object, and predicts the same.
     difference = BaselineDifference((f"the baseline ({describe(model)})",) * n_folds)
-    return Baseline(codes, difference, f"model {content_hash(codes)}")
+    identity = f"model {content_hash(codes)}"
+    return Baseline(codes, difference, identity, takes_positions(model, X))
 
 
 def check_unseen(known: RowHashes | None, X: Features, baseline: str) -> None:
@@ -338,6 +341,21 @@ def predict_baseline(model: Model, X: Features, classes: AnyArray) -> Integers:
             f"model whose `predict` gives these labels.",
         )
     return codes
+
+
+def takes_positions(model: Model, X: Features) -> bool:
+    """Return whether a fitted model takes the named columns of `X` by position."""
+    has_names = names_of_columns(model) is not None
+    # A model without a number of columns gets the data frame, and may read names.
+    return isinstance(X, Frame) and not has_names and hasattr(model, "n_features_in_")
+
+
+def note_on_positions(named: str, other: str) -> str:
+    """Return a note that `other` has no names of columns, in contrast to `named`."""
+    return (
+        f"{named} has names of columns and {other} has none: columns are taken by "
+        f"position"
+    )
 
 
 def check_baseline_labels(

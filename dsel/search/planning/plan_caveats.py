@@ -32,6 +32,7 @@ from dsel.results.caveats import (
 from dsel.results.certificate import DECLARED, LARGE, VIOLATED, Assumption, full_list
 from dsel.rounded_texts import count_of, in_percent
 from dsel.search.design.assumptions import DuplicatesAcrossFolds
+from dsel.search.design.baseline import Baseline, note_on_positions
 from dsel.search.design.folds import CVScheme
 from dsel.search.planning.plan_inputs import DividedPool, SearchInputs
 from dsel.search.running.planned_search import PlannedSearch
@@ -161,6 +162,7 @@ def plan_caveats(
             Effect.INFO,
             notes_on_scoring(inputs, losses)
             + notes_on_names(labeled, search.pool)
+            + notes_on_baseline(search.context.baseline)
             + notes_on_proofs(losses.main, search.criterion, search.method),
         ),
         [*in_groups, *make_caveats(Effect.WARNS, similar)],
@@ -206,10 +208,14 @@ def notes_on_names(labeled: LabeledRows, pool: Pool | None) -> list[str]:
     if pool is None or bool(labeled.columns) == bool(pool.columns):
         return []
     named, other = ("`X`", pool.where) if labeled.columns else (pool.where, "`X`")
-    return [
-        f"{named} has names of columns and {other} has none: columns are taken by "
-        f"position"
-    ]
+    return [note_on_positions(named, other)]
+
+
+def notes_on_baseline(baseline: Baseline | None) -> list[str]:
+    """Return a note if the baseline takes columns of `X` by position."""
+    if baseline is None or not baseline.takes_positions:
+        return []
+    return [note_on_positions("`X`", "`baseline`")]
 
 
 def notes_on_proofs(main: Loss, *other_objects: object) -> list[str]:
