@@ -316,9 +316,15 @@ _IDENTIFIERS: Final = ("id", "ids", "nr", "no", "number", "nummer", "uuid")
 """Last words of names of identifiers."""
 _OWNERS: Final = (
     "account", "case", "client", "customer", "device", "employee", "household", "kunde",
-    "member", "patient", "person", "proband", "session", "student", "subject", "user",
+    "kunden", "member", "patient", "patienten", "person", "personen", "proband",
+    "probanden", "session", "student", "subject", "user",
 )  # fmt: skip
 """Nouns of things to which several rows may belong; a longer name is another one."""
+_WORD: Final = re.compile(r"[A-Z]{2,}s?(?![a-z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+")
+"""A word of a name, as in customerIDs, customer_id and CUSTOMER1."""
+_OWNER: Final = re.compile(f"(?:{'|'.join(_OWNERS)})s?(?:{'|'.join(_IDENTIFIERS)})?")
+"""One word for an owner or its identifier: patient, patients and patientid, but not
+personality."""
 
 
 def is_name_of_identifier(name: str) -> bool:
@@ -326,12 +332,12 @@ def is_name_of_identifier(name: str) -> bool:
 
     Examples
     --------
-    >>> names = ["customerID", "patient", "KundenNr", "customer age", "number_of_rooms"]
+    >>> names = ["customerID", "patient", "KundenNr", "customer age", "personality"]
     >>> [is_name_of_identifier(name) for name in names]
     [True, True, True, False, False]
     """
-    words = [word.lower() for word in re.findall(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+", name)]
-    is_owner = len(words) == 1 and words[0].startswith(_OWNERS)
+    words = [word.lower() for word in _WORD.findall(name)]
+    is_owner = len(words) == 1 and _OWNER.fullmatch(words[0]) is not None
     return is_owner or (bool(words) and words[-1] in _IDENTIFIERS)
 
 

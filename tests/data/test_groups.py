@@ -7,7 +7,7 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import dsel
-from dsel.data.groups import read_row_groups
+from dsel.data.groups import is_name_of_identifier, read_row_groups
 from dsel.search.design.folds import scheme_of_pairs
 
 
@@ -105,3 +105,19 @@ def test_certify__warns_first_of_a_feature_that_may_name_groups(
     assert first.startswith(line) == has_note
     grouped = dsel.certify(model, X, y, cv=cv, groups=np.repeat(np.arange(50), 4))
     assert "belong together" not in str(grouped)
+
+
+IDENTIFIERS = (
+    "patient", "Patients", "USER", "user1", "userid", "customer_id", "customerIDs",
+    "KundenNr", "kunden", "Kunde", "session no", "caseno", "Account-Number", "uuid",
+)  # fmt: skip
+FEATURES = (
+    "personality", "personal", "accounting", "casein", "membership", "subjective",
+    "clientele", "patient_age", "customer age", "device temperature", "number_of_rooms",
+    "IDset", "paid", "user interface", "valid", "",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", IDENTIFIERS + FEATURES)
+def test_names__of_identifiers_are_read_by_whole_words(name):
+    assert is_name_of_identifier(name) == (name in IDENTIFIERS)
