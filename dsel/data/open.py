@@ -167,7 +167,9 @@ def name_argument(location: str, name: str) -> Iterator[None]:
         yield
     except (OSError, TypeError, ValueError) as error:
         text = " ".join(str(error).split())
-        if "`" in text:
+        # Messages of dsel begin with an argument. Those of other packages may quote a
+        # name, too, which is no argument of the caller.
+        if text.startswith("`") or f"`{name}`" in text:
             raise
         kinds = FileNotFoundError, PermissionError, OSError, TypeError, ValueError
         kind = next(error_kind for error_kind in kinds if isinstance(error, error_kind))

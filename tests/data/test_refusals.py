@@ -16,6 +16,7 @@ from sklearn.model_selection import GroupKFold
 
 from dsel.data import open_pool, write_pool
 from dsel.data.labeled import labeled_rows, matching_pool
+from dsel.data.open import name_argument
 from dsel.data.row_random import seed_from
 from dsel.data.splits import given_splits, holdout_split, random_folds
 from dsel.data.tables import read_table
@@ -101,6 +102,16 @@ def times(zone):
 
 def given(split):
     return given_splits([split], np.eye(4), [0, 1, 0, 1])
+
+
+def test_name_argument__names_it_though_another_package_quotes_a_name_of_its_own():
+    words = "`pool` 'rows.x' cannot be opened: unknown `codec`"
+    with pytest.raises(ValueError, match=words), name_argument("rows.x", "pool"):
+        raise ValueError("unknown `codec`")
+    for text in ("`path` must end in .npy", "columns of `pool` at x have no names"):
+        with pytest.raises(TypeError) as caught, name_argument("rows.x", "pool"):
+            raise TypeError(text)
+        assert str(caught.value) == text
 
 
 V, T = ValueError, TypeError
