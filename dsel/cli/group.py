@@ -98,10 +98,28 @@ class Context(click.Context):
     formatter_class = HelpFormatter
 
 
-class LazyGroup(click.Group):
-    """Group that imports the options of a command when it is called."""
+class SuggestingGroup(click.Group):
+    """Group of commands; the error of a name that is none of them suggests one."""
 
     context_class = Context
+
+    def suggest(self, ctx: click.Context, args: Sequence[str]) -> str:
+        """Return the end of the message that there is no command ``args[0]``."""
+        return did_you_mean(args[0], self.list_commands(ctx))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; the error of another name gets a suggestion."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            text = error.format_message().rstrip(".")
+            raise click.UsageError(f"{text}{self.suggest(ctx, args)}", ctx) from error
+
+
+class LazyGroup(SuggestingGroup):
+    """Group that imports the options of a command when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands."""
@@ -114,18 +132,6 @@ class LazyGroup(click.Group):
         command: click.Command
         command = import_module(f"dsel.cli.commands.{name.replace('-', '_')}").command
         return _complete(command)
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; a misspelled one gets a suggestion."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            text = error.format_message().rstrip(".")
-            raise click.UsageError(
-                f"{text}{did_you_mean(args[0], COMMANDS)}", ctx
-            ) from error
 
     def format_commands(
         self, ctx: click.Context, formatter: click.HelpFormatter

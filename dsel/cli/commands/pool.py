@@ -1,8 +1,11 @@
 """Options of ``dsel pool``: write a pool of unlabeled rows, or describe one."""
 
+from collections.abc import Sequence
+
 import click
 
 from dsel.checks import nearest_name
+from dsel.cli.group import SuggestingGroup
 from dsel.cli.options import (
     ExistingPath,
     cluster_options,
@@ -15,23 +18,16 @@ from dsel.cli.options import (
 )
 
 
-class PoolGroup(click.Group):
-    """Group of commands on pools; the error of a forgotten command suggests one."""
+class PoolGroup(SuggestingGroup):
+    """Group of commands on pools, which may be forgotten before a path."""
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; a misspelled or forgotten one gets a suggestion."""
-        try:
-            return super().resolve_command(ctx, args)
-        except click.UsageError as error:
-            meant = nearest_name(args[0], self.commands)
-            if meant is None:
-                n_paths = sum(not word.startswith("-") for word in args)
-                meant = "build" if n_paths > 1 else "info"
-                meant = f"{meant} {args[0]}"
-            text = error.format_message().rstrip(".")
-            raise click.UsageError(f"{text}; did you mean {meant!r}?", ctx) from error
+    def suggest(self, ctx: click.Context, args: Sequence[str]) -> str:
+        """Return the command that is spelled alike, or that takes as many paths."""
+        if nearest_name(args[0], self.commands) is not None:
+            return super().suggest(ctx, args)
+        n_paths = sum(not word.startswith("-") for word in args)
+        forgotten = "build" if n_paths > 1 else "info"
+        return f"; did you mean {f'{forgotten} {args[0]}'!r}?"
 
 
 @click.group(name="pool", cls=PoolGroup)
