@@ -367,9 +367,13 @@ def hide_url_queries(text: str) -> str:
     return re.sub(r"""(://[^\s?'"]*\?)[^\s'"]*""", r"\1...", text)
 
 
+NEW_NAMES: Final = "0.4"
+"""The first version that lacks the old names."""
+
+
 def warn_of_old_name(old: str, new: str) -> None:
     """Warn, at the user's call of dsel, that it used a name of 0.2."""
-    text = f"`{old}` is now called `{new}`; the old name goes with dsel 0.4."
+    text = f"`{old}` is now called `{new}`; the old name goes with dsel {NEW_NAMES}."
     warn(text, FutureWarning)
 
 
@@ -378,7 +382,7 @@ class OldName:
 
     def __init__(self, new: str) -> None:
         self.new = new
-        self.__doc__ = f"Old name of `{new}`."
+        self.__doc__ = f"Old name of `{new}`, which goes with dsel {NEW_NAMES}."
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.old = name

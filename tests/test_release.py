@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.version import Version
+
+from dsel.errors import NEW_NAMES, warn_of_old_name
 
 ROOT = Path(__file__).parents[1]
 SCHEMAS = {
@@ -52,6 +55,13 @@ def test_version__is_the_same_everywhere():
     assert citation["version"] == project["version"]
     assert f"## {project['version']} " in changelog
     assert "example.com" not in (ROOT / "pyproject.toml").read_text()
+
+
+def test_old_names__go_with_the_version_of_their_warning():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    with pytest.warns(FutureWarning, match=f"`new`.* goes with dsel {NEW_NAMES}"):
+        warn_of_old_name("old", "new")
+    assert Version(project["version"]) < Version(NEW_NAMES)
 
 
 def test_changelog__says_what_is_new_once_and_on_one_screen():

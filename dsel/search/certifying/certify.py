@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold
 
 from dsel.arrays import Estimator, RandomState
 from dsel.checks import explain_unknown, show, show_model
-from dsel.errors import Words, rename_in_errors, warn
+from dsel.errors import Words, rename_in_errors, warn_of_old_name
 from dsel.families.estimator_kinds import is_fitted
 from dsel.losses.base import Loss
 from dsel.results.caveats import Caveat, Effect
@@ -435,10 +435,6 @@ def certify_selection(
     ...     certify_selection(GaussianNB(), X, y, random_state=0).certificate.certified
     True
     """
-    warn(
-        "`certify_selection` is now called `certify`, with the same arguments; the old "
-        "name goes with dsel 0.4.",
-        FutureWarning,
-    )
+    warn_of_old_name("certify_selection", "certify")
     outcome: Outcome = certify(procedure, X, y, pool, **options)
     return outcome
