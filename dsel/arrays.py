@@ -14,6 +14,8 @@ from scipy import sparse
 from sklearn.utils import validation
 from typing_extensions import TypeAliasType
 
+from dsel.rounded_texts import count_of
+
 Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -177,8 +179,8 @@ def check_dimensions(X: Any, n_columns: int | None = None) -> None:
         return
     if len(shape) == 2:
         raise ValueError(
-            f"`X` has {shape[1]:,} columns, but the labeled rows have {n_columns:,}; "
-            f"pass the same columns in the same order."
+            f"`X` has {count_of(shape[1], 'column')}, but the labeled rows have "
+            f"{n_columns:,}; pass the same columns in the same order."
         )
     if len(shape) > 2:
         got = f"{len(shape)} dimensions, shape {shape}; pass X.reshape(len(X), -1)"

@@ -54,6 +54,7 @@ from dsel.data.identity import content_hash
 from dsel.data.kinds import LARGEST_EXACT
 from dsel.data.pool import Pool
 from dsel.errors import NewFile, RowError, UndecidedError
+from dsel.rounded_texts import count_of
 from dsel.typing import AnyArray, LabelsLike, RowsLike
 
 NO_CLASSES: Final = (
@@ -674,7 +675,7 @@ def with_columns(pool: Pool, n_columns: int, names: Any) -> Pool:
         )
     if pool.n_columns != n_columns:
         raise ValueError(
-            f"`pool` has {pool.n_columns} columns but `X` has {n_columns}; pass rows "
-            f"with the same {n_columns} columns, in the order of `X`."
+            f"`pool` has {count_of(pool.n_columns, 'column')} but `X` has "
+            f"{n_columns:,}; pass rows with the same columns, in the order of `X`."
         )
     return pool

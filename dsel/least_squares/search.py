@@ -79,7 +79,7 @@ from dsel.results.by_class import CertifiedReport
 from dsel.results.place import CUBE
 from dsel.results.run_store import Store
 from dsel.results.tolerances import ToleranceReport
-from dsel.rounded_texts import wrap_line
+from dsel.rounded_texts import count_of, wrap_line
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import make_executor, run_to_completion
 from dsel.runtime.tasks import Inputs, Output, Task
@@ -354,10 +354,13 @@ class LeastSquaresPlan:
             ]
             choice = "\n".join(wrap_line(f"  {line}", 4) for line in lines)
         return (
-            f"LeastSquaresPlan: {n_widths} widths x {n_lam} regularizations "
-            f"= {n_widths * n_lam} candidates, penalty {self.search.penalty!r}\n"
-            f"  {n} rows, {self.X.shape[1]} columns, {self.y.shape[1]} outputs\n"
-            f"  {n_widths} tasks: one decomposition of {n} x {n} each "
+            f"LeastSquaresPlan: {count_of(n_widths, 'width')} x "
+            f"{count_of(n_lam, 'regularization')} "
+            f"= {count_of(n_widths * n_lam, 'candidate')}, penalty "
+            f"{self.search.penalty!r}\n"
+            f"  {count_of(n, 'row')}, {count_of(self.X.shape[1], 'column')}, "
+            f"{count_of(self.y.shape[1], 'output')}\n"
+            f"  {count_of(n_widths, 'task')}: one decomposition of {n} x {n} each "
             f"({format_bytes(8 * n**2)}; a task holds about {COPIES} of them)\n"
             f"  leave-one-out, GCV and {len(self.folds)} folds in closed form\n"
             f"{choice}"

@@ -288,7 +288,7 @@ def test_predict__of_a_saved_model_says_that_it_has_no_bound(tmp_path):
         "predict", tmp_path / "kept", tmp_path / "new.npy", "--out", tmp_path / "q.csv"
     )
     assert found.exit_code == 1
-    assert "has 1 columns but" in found.output
+    assert "has 1 column but" in found.output
 
 
 @pytest.fixture

@@ -199,7 +199,11 @@ def test_plan__says_what_it_will_do(table):
     plan = LeastSquaresSearch(WIDTHS, LAMS, random_state=0).plan(*table)
     text = repr(plan)
     assert "2 widths x 3 regularizations = 6 candidates" in text
+    assert "  33 rows, 1 column, 1 output\n" in text
     assert "2 tasks: one decomposition of 33 x 33 each" in text
+    one = repr(LeastSquaresSearch(WIDTHS[:1], LAMS[:1]).plan(*table))
+    assert "1 width x 1 regularization = 1 candidate, penalty" in one
+    assert "1 task: one decomposition of" in one
 
 
 @pytest.mark.cluster
