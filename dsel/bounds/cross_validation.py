@@ -270,10 +270,12 @@ def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np
 def nested_one_fold(
     fold_errors: ArrayLike, fold_rows: ArrayLike, *, delta: ArrayLike
 ) -> tuple[NDArray[np.intp], Floats]:
-    r"""Error bound of the best fold's model, chosen and trained without this fold.
+    r"""Smallest error limit of the models that were chosen and trained without one fold.
 
-    The k limits hold at once, so the fold with the smallest limit may be picked after
-    the errors were counted. No pool is needed, and the number of candidates plays no
+    The k limits hold at once, so a fold may be picked after the errors were counted.
+    This function picks the fold of the smallest limit. A search may deploy the model of
+    another fold, whose limit is at most 5% larger, and reports that limit; see
+    docs/theory/nested.md. No pool is needed, and the number of candidates plays no
     role:
 
     .. math:: \min_i B(c_i, n_i, w_i \delta).
@@ -295,7 +297,7 @@ def nested_one_fold(
     fold
         Number of the fold of smallest limit, the smallest number among equals.
     limit
-        The bound, in ``(0, 1]``.
+        Its limit, in ``(0, 1]``.
 
     Raises
     ------
@@ -337,7 +339,7 @@ def nested_all_rows(
     delta: ArrayLike,
     label_share: float = LABEL_SHARE,
 ) -> tuple[NDArray[np.intp], BoundTerms]:
-    r"""Error bound of the model trained on all rows, through the best fold.
+    r"""Error bound of the model trained on all rows, through the model of one fold.
 
     The model of all rows errs at most as often as that of any fold :math:`i` and as
     often as it differs from it, on :math:`a_i` of :math:`m` pool rows. All 2k limits

@@ -239,15 +239,16 @@ def loss_fields(loss: "Loss | Certificate") -> LossFields:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Certificate(Renderable):
-    """Error bound of one model, and the assumptions on which it is based.
+    """Bound on the loss of one model, and the assumptions on which it is based.
 
     Notes
     -----
-    Guarantee: if `certified`, the model's loss on new rows is at most `bound` with
-    probability at least ``1 - delta`` over labeled rows and pool, jointly for all
-    models of a search.
+    Guarantee: if `certified`, the model's loss on new rows is at most `bound`: its
+    error rate, another rate, a mean cost, or the distance that all but a share of its
+    predictions keep. With probability at least ``1 - delta`` over the draw of labeled
+    rows and pool the bounds of all models of a search hold at once.
     Assumes: what `assumptions` lists.
-    Source: the formula of its `method` in `dsel.bounds`.
+    Source: the formulas of `dsel.bounds`; `method` is the name of the certificate.
 
     Examples
     --------
@@ -257,7 +258,8 @@ class Certificate(Renderable):
     """
 
     unclipped: float
-    """The number as computed: it may exceed 1, and is infinite if a fit failed."""
+    """The number as computed: it may exceed the largest loss, and is infinite where
+    nothing bounds the loss, such as if the fit failed."""
     delta: float
     """Probability that the bound fails."""
     method: str = field(metadata=older_name("criterion"))
@@ -274,7 +276,7 @@ class Certificate(Renderable):
     disagreement_term: float = nan
     """Part of the bound that comes from the pool."""
     estimate: float = nan
-    """Error on held-out rows, printed with the bound: an estimate, no guarantee."""
+    """Loss on held-out rows, printed with the bound: an estimate, no guarantee."""
     estimate_of_models: float | None = None
     """The estimate without folds whose fit failed; None if none failed."""
     fold: int | None = None
