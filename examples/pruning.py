@@ -5,9 +5,9 @@ Candidates that cannot win are dropped
 A candidate that is far behind need not be fitted on all folds. ``prune="exact"`` drops
 it once it cannot win any more, even if it made no error in what is not counted yet. So
 what is chosen is exactly what the full grid would choose. ``prune="halving"``, the
-default, keeps the best quarter after a first round; it saves more, and may choose another
-candidate. Either way the bound holds, since each search is tested on a fold that it has
-not seen.
+default, keeps the best quarter after a first round; it saves more, and may choose
+another candidate. Either way the bound holds, since each search is tested on a fold
+that it has not seen.
 """
 
 # %%

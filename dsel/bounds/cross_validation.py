@@ -270,7 +270,7 @@ def best_fold_number(fold_errors: ArrayLike, fold_rows: ArrayLike) -> NDArray[np
 def nested_one_fold(
     fold_errors: ArrayLike, fold_rows: ArrayLike, *, delta: ArrayLike
 ) -> tuple[NDArray[np.intp], Floats]:
-    r"""Smallest error limit of the models that were chosen and trained without one fold.
+    r"""Smallest error limit of models that were chosen and trained without one fold.
 
     The k limits hold at once, so a fold may be picked after the errors were counted.
     This function picks the fold of the smallest limit. A search may deploy the model of

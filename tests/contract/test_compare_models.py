@@ -240,7 +240,7 @@ def test_certify_with_labels__takes_corrections_that_are_declared_and_says_so():
     question = replace(question, passed_labels={})
     wrong = question.certify_with_labels(np.roll(TRUTH[rows], 1))
     n_differing = int((TRUTH[rows] != np.roll(TRUTH[rows], 1)).sum())
-    with pytest.raises(ValueError, match="were wrong, such as .* pass corrected=True"):
+    with pytest.raises(ValueError, match=r"were wrong, such as .* pass corrected=True"):
         question.certify_with_labels(TRUTH[rows])
     corrected = question.certify_with_labels(TRUTH[rows], corrected=True)
     assert (corrected.lower, corrected.upper) == (right.lower, right.upper)

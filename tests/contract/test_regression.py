@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 from sklearn.base import BaseEstimator, RegressorMixin, is_classifier, is_regressor
 from sklearn.datasets import make_friedman1
+from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold
@@ -408,6 +409,23 @@ def test_certify_prefit__bounds_a_fitted_regressor():
         model, X[200:], Y[200:], cv="prefit", loss=dsel.losses.beyond(4.0)
     )
     assert 0 < share.bound < 1
+
+
+def test_beyond__is_no_row_that_is_off_by_exactly_the_tolerance():
+    y = np.resize([0.0, 2.0, -2.0, 2.5, -3.0], 400)  # 2 of 5 are off by more than 2
+    zero = DummyRegressor(strategy="constant", constant=0)
+    loss = dsel.losses.beyond(2.0)
+    made = dsel.certify(zero.fit(X, y), X, y, cv="prefit", loss=loss)
+    assert made.estimate == 0.4
+    outcome = dsel.plan_search(
+        zero, {"constant": [0.0]}, X, y, POOL, loss=loss, random_state=0
+    ).run()
+    counts = outcome.results["outer_exceedances"]
+    assert counts.sel(exceeded="tolerance").sum() == 160
+    assert counts.sel(exceeded="4/5 of it").sum() == 320
+    assert outcome.certificate.estimate == 0.4
+    tests = outcome.monitor(POOL, y=np.resize(y, len(POOL))).tests
+    assert {test.n_found for test in tests if test.name.startswith("error")} == {800}
 
 
 def test_certify__refuses_a_function_that_returns_the_other_kind_of_model():
