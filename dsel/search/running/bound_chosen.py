@@ -6,12 +6,12 @@ errors.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from dsel.losses.calls import naming_loss
 from dsel.losses.declared import JointBounds
+from dsel.losses.joint import ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.candidate_tables import constant_fields, largest_class
@@ -51,24 +51,8 @@ from dsel.search.running.procedures import best_params, name_procedure
 from dsel.typing import Options
 
 
-@dataclass(frozen=True)
-class BoundedSearch:
-    """A search, and the bounds that follow from the counts of its chosen models."""
-
-    plan: PlannedSearch
-    counted_models: CountedModels
-    description: RunDescription
-    joint_bounds: JointBounds
-    """The bounds of all declared losses, which hold at once."""
-
-    @property
-    def chosen(self) -> ChosenModels:
-        """The fitted models of the chosen candidates."""
-        return self.counted_models.chosen
-
-
 def bound_chosen(
-    plan: PlannedSearch,
+    search: PlannedSearch,
     search_counts: SearchCounts,
     counted_models: CountedModels,
     description: RunDescription,
@@ -80,24 +64,30 @@ def bound_chosen(
     counts hold, and the bound of the deployed fold is one of these limits.
     """
     chosen, evidence = counted_models.chosen, counted_models.evidence
-    joint_bounds = plan.context.losses.bound(
-        evidence, plan.planned_delta, chosen.deployed_fold, chosen.limits
+    joint_bounds = search.context.losses.bound(
+        evidence, search.planned_delta, chosen.deployed_fold, chosen.limits
     )
-    search = BoundedSearch(plan, counted_models, description, joint_bounds)
-    bounded = {name: make_bounded_model(search, name) for name in chosen.ref_by_name}
+    bounded = {
+        name: make_bounded_model(
+            search, counted_models, description, joint_bounds, name
+        )
+        for name in chosen.ref_by_name
+    }
     # The fit of all rows may have failed; the bound of a fold holds all the same.
-    deployed = bounded[plan.deploy if plan.deploy in bounded else ONE_FOLD]
-    candidates = plan.axes.candidates
+    deployed = bounded[search.deploy if search.deploy in bounded else ONE_FOLD]
+    candidates = search.axes.candidates
     advice = Advice()
     advice.find(
         notes_on_found_rows,
-        plan.context,
+        search.context,
         chosen.models,
         evidence.fold_counts_of,
         bounded[ONE_FOLD].certificate,
     )
-    advice.find(notes_of_choice, plan, bounded, deployed)
-    advice.find(notes_on_dropped_candidates, plan, search_counts, bounded.get(ALL_ROWS))
+    advice.find(notes_of_choice, search, bounded, deployed)
+    advice.find(
+        notes_on_dropped_candidates, search, search_counts, bounded.get(ALL_ROWS)
+    )
     advice.find(
         caveats_of_fits,
         search_counts.status,
@@ -106,33 +96,33 @@ def bound_chosen(
         candidates,
     )
     advice.find(caveats_of_evidence, evidence)
-    forecast = advice.call(forecast_queries, plan, counted_models)
+    forecast = advice.call(forecast_queries, search, counted_models)
     fold_forecast = advice.call(
         forecast_folds,
-        plan,
+        search,
         bounded[ONE_FOLD].certificate,
         joint_bounds.expected_holdout,
     )
     return Choice(
-        criterion=plan.criterion.name,
+        criterion=search.criterion.name,
         criterion_value=float(search_counts.fold_scores[deployed.candidate].mean()),
         bounded_models=bounded,
         deploy=deployed.name,
         expected_holdout=joint_bounds.expected_holdout,
         caveats=caveats_of_choice(description.caveats, advice.caveats),
-        queries=make_queries(plan, counted_models, joint_bounds.main),
+        queries=make_queries(search, counted_models, joint_bounds.main),
         forecast=forecast,
         fold_forecast=fold_forecast,
         n_candidates=len(candidates),
         fold_params=tuple(
             params_of_fold(chosen, candidates, fold)
-            for fold in range(plan.scheme.n_folds)
+            for fold in range(search.scheme.n_folds)
         ),
         # A grid that sets no parameter has a single candidate: the procedure itself.
         procedure=""
         if candidates[deployed.candidate]
         else name_procedure(chosen.models_by_name[deployed.name]),
-        renamings=plan.renamings,
+        renamings=search.renamings,
         **largest_class(description.class_rows),
         **constant_fields(description.constant),
     )
@@ -150,33 +140,39 @@ def params_of_fold(
     return params or (None if model is None else best_params(model))
 
 
-def make_bounded_model(search: BoundedSearch, name: str) -> BoundedModel:
+def make_bounded_model(
+    search: PlannedSearch,
+    counted_models: CountedModels,
+    description: RunDescription,
+    joint_bounds: JointBounds,
+    name: str,
+) -> BoundedModel:
     """Return the certificate and the reports of one model, by its name."""
-    plan, chosen, context = search.plan, search.chosen, search.plan.context
+    chosen, context = counted_models.chosen, search.context
     ref = chosen.ref_by_name[name]
     candidate, model = chosen.candidates.candidate_of(ref), chosen.models[ref]
-    certificate = certify_model(search, name)
+    certificate = certify_model(search, chosen, description, joint_bounds.main, name)
     # Both models get these caveats: rows of a failed fold count as errors in either
     # estimate.
     advice = Advice()
-    advice.find(caveats_of_failed_folds, plan, chosen.failed_folds, search.joint_bounds)
-    advice.find(caveats_of_failed_all_rows, plan.deploy, chosen.failures, certificate)
+    advice.find(caveats_of_failed_folds, search, chosen.failed_folds, joint_bounds)
+    advice.find(caveats_of_failed_all_rows, search.deploy, chosen.failures, certificate)
     advice.find(caveats_of_missed_classes, context, certificate, model)
-    advice.find(caveats_of_unranked_searches, plan.labeled, model)
+    advice.find(caveats_of_unranked_searches, search.labeled, model)
     confusion = advice.call(count_confusion, context, ref, model)
     reports = ModelReports(
         losses=context.losses,
-        evidence=search.counted_models.evidence,
-        joint_bounds=search.joint_bounds,
+        evidence=counted_models.evidence,
+        joint_bounds=joint_bounds,
         deployed_fold=chosen.deployed_fold,
-        delta=plan.delta,
+        delta=search.delta,
         name=name,
     )
     return BoundedModel(
         name=name,
         candidate=candidate,
         # A grid may set no parameter: its only candidate may choose some in its fit.
-        params=plan.axes.candidates[candidate] or best_params(model),
+        params=search.axes.candidates[candidate] or best_params(model),
         certificate=certificate,
         report=reports.report_by_class(),
         report_by_value=reports.report_by_value(),
@@ -186,10 +182,15 @@ def make_bounded_model(search: BoundedSearch, name: str) -> BoundedModel:
     ).with_caveats(*advice.caveats)
 
 
-def certify_model(search: BoundedSearch, name: str) -> Certificate:
+def certify_model(
+    search: PlannedSearch,
+    chosen: ChosenModels,
+    description: RunDescription,
+    model_bounds: ModelBounds,
+    name: str,
+) -> Certificate:
     """Return the certificate of one model, by its name."""
-    plan, chosen, model_bounds = search.plan, search.chosen, search.joint_bounds.main
-    k, loss = plan.scheme.n_folds, plan.context.losses.main
+    k, loss = search.scheme.n_folds, search.context.losses.main
     estimate_of_models: float | None = None
     if chosen.failed_folds:
         with naming_loss(loss, "estimate"):
@@ -198,23 +199,23 @@ def certify_model(search: BoundedSearch, name: str) -> Certificate:
             )
     # The share is computed from the number of folds, since the sizes of folds differ by
     # a row.
-    n_train = len(plan.scheme.fold_splits[chosen.deployed_fold].train_rows)
-    fraction = 1 - 1 / k if k > 1 else n_train / plan.labeled.n_rows
+    n_train = len(search.scheme.fold_splits[chosen.deployed_fold].train_rows)
+    fraction = 1 - 1 / k if k > 1 else n_train / search.labeled.n_rows
     # One limit bounds the model of a fold; only the other bound is a sum of terms.
     is_of_fold = name == ONE_FOLD
     label_term, disagreement_term = model_bounds.one_fold_bound, np.nan
     if not is_of_fold:
         label_term = model_bounds.label_term
         disagreement_term = model_bounds.disagreement_term
-    return search.description.make_certificate(
+    return description.make_certificate(
         model_bounds.of(name),
-        plan.delta,
-        plan.method_name or plan.criterion.name,
+        search.delta,
+        search.method_name or search.criterion.name,
         name,
         estimate=model_bounds.estimate,
         estimate_of_models=estimate_of_models,
-        divides_delta=plan.method.divides_delta,
-        is_holdout=plan.scheme.is_holdout,
+        divides_delta=search.method.divides_delta,
+        is_holdout=search.scheme.is_holdout,
         label_term=label_term,
         disagreement_term=disagreement_term,
         fold=chosen.ref_by_name[name],

@@ -28,7 +28,7 @@ MOST_FOLDS_NAMED: Final = 3
 
 
 def caveats_of_failed_folds(
-    plan: PlannedSearch, failed: Mapping[int, str], joint_bounds: JointBounds
+    search: PlannedSearch, failed: Mapping[int, str], joint_bounds: JointBounds
 ) -> list[Caveat]:
     """Return a warning if fits without a fold, or predictions of the fold, have failed.
 
@@ -38,8 +38,8 @@ def caveats_of_failed_folds(
         return []
     # A failed fit keeps its share of delta: leaving its fold out would divide delta
     # after the fits.
-    unit = "row" if plan.row_groups is None else "group"
-    rows = count_of(int(plan.scheme.fold_rows[list(failed)].sum()), unit)
+    unit = "row" if search.row_groups is None else "group"
+    rows = count_of(int(search.scheme.fold_rows[list(failed)].sum()), unit)
     causes = [f"{name_folds(fold)}: {reason}" for fold, reason in failed.items()]
     is_too_large = "is"
     if np.isfinite(joint_bounds.expected_holdout):
@@ -48,10 +48,10 @@ def caveats_of_failed_folds(
     if np.isinf(joint_bounds.main.estimate):
         end = "the estimate is without them"
     text = (
-        f"{len(failed)} of {plan.scheme.n_folds} fits failed "
+        f"{len(failed)} of {search.scheme.n_folds} fits failed "
         f"({listing(causes, MOST_FOLDS_NAMED)}); "
         f"{'its' if len(failed) == 1 else 'their'} {rows} count as "
-        f"{plan.context.losses.unpredicted_text}, so {end}"
+        f"{search.context.losses.unpredicted_text}, so {end}"
     )
     return [Caveat(Effect.WARNS, text)]
 
@@ -103,14 +103,14 @@ def caveats_of_unranked_searches(labeled: LabeledRows, model: Any) -> list[Cavea
 
 
 def notes_on_dropped_candidates(
-    plan: PlannedSearch, search_counts: SearchCounts, of_all_rows: BoundedModel | None
+    search: PlannedSearch, search_counts: SearchCounts, of_all_rows: BoundedModel | None
 ) -> list[Caveat]:
     """Return a note if a candidate dropped early seems better than the chosen one.
 
     Rankings by few rows of a class differ from fold to fold, and the searches then drop
     candidates that others keep.
     """
-    if of_all_rows is None or not plan.is_halved:
+    if of_all_rows is None or not search.is_halved:
         return []
     scores = search_counts.fold_scores
     # The mean is over the folds that a candidate has; a failed candidate has none.
@@ -121,7 +121,7 @@ def notes_on_dropped_candidates(
     chosen = of_all_rows.candidate
     if not means[chosen] > LARGE_EXCESS * means[best]:
         return []
-    params = short_params_text(plan.axes.candidates[best])
+    params = short_params_text(search.axes.candidates[best])
     less = 100 * (1 - means[best] / means[chosen])
     text = (
         f"{params} was dropped early by some searches, and where it was not, its mean "
@@ -132,12 +132,12 @@ def notes_on_dropped_candidates(
 
 
 def notes_of_choice(
-    plan: PlannedSearch, bounded: Mapping[str, BoundedModel], deployed: BoundedModel
+    search: PlannedSearch, bounded: Mapping[str, BoundedModel], deployed: BoundedModel
 ) -> list[Caveat]:
     """Return notes about what another choice of options would give."""
     notes = []
-    delta = plan.delta
-    losses = plan.context.losses
+    delta = search.delta
+    losses = search.context.losses
     names_with_misses = {
         name
         for name, model in bounded.items()

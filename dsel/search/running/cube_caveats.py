@@ -226,7 +226,7 @@ def caveats_of_disagreements(
 
 
 def check_failures(
-    plan: PlannedSearch, search_counts: SearchCounts, unpredicting: Bools
+    search: PlannedSearch, search_counts: SearchCounts, unpredicting: Bools
 ) -> None:
     """Warn of failed candidates; raise AllFitsFailedError if none is left."""
     has_failed = search_counts.status == names.STATUS_FAILED
@@ -235,22 +235,24 @@ def check_failures(
         candidate = int(np.argmax(unpredicting))
         raise AllFitsFailedError(
             f"no candidate can predict; `predict` of candidate {candidate} "
-            f"({params_text(plan.axes.candidates[candidate])}) raised on all rows: "
-            f"{name_column(search_counts.message_of(candidate), plan.labeled)}"
+            f"({params_text(search.axes.candidates[candidate])}) raised on all rows: "
+            f"{name_column(search_counts.message_of(candidate), search.labeled)}"
         )
     if not len(failed):
         return
     candidate = int(failed[0])
-    message = name_column(search_counts.message_of(candidate), plan.labeled).rstrip(".")
-    first = f"candidate {candidate} ({plan.axes.candidates[candidate]}): {message}"
-    if len(failed) == plan.n_candidates:
+    message = name_column(search_counts.message_of(candidate), search.labeled).rstrip(
+        "."
+    )
+    first = f"candidate {candidate} ({search.axes.candidates[candidate]}): {message}"
+    if len(failed) == search.n_candidates:
         several = f"all {len(failed)} candidates failed; the first was {first}"
         alone = f"the only candidate failed: {message}"
         raise AllFitsFailedError(f"{alone if len(failed) == 1 else several}.")
     # The searches that do not read the failed fit may still choose its candidate.
-    where = " by all folds" if plan.method.is_nested else ""
+    where = " by all folds" if search.method.is_nested else ""
     warn(
-        f"{len(failed)} of {plan.n_candidates} candidates failed and cannot be chosen"
+        f"{len(failed)} of {search.n_candidates} candidates failed and cannot be chosen"
         f"{where}; the first was {first}. `results.message` has all.",
         FitFailedWarning,
     )

@@ -92,57 +92,63 @@ class RunDescription:
         )
 
 
-def make_data_sizes(plan: PlannedSearch, n_duplicates: int = 0) -> DataSizes:
+def make_data_sizes(search: PlannedSearch, n_duplicates: int = 0) -> DataSizes:
     """Return the numbers of rows and classes of a run."""
     return DataSizes(
-        n_labeled=plan.labeled.n_rows,
-        n_unlabeled=0 if plan.pool is None else plan.pool.n_rows,
-        n_classes=len(plan.classes),
+        n_labeled=search.labeled.n_rows,
+        n_unlabeled=0 if search.pool is None else search.pool.n_rows,
+        n_classes=len(search.classes),
         n_duplicates=n_duplicates,
-        n_groups=None if plan.row_groups is None else plan.row_groups.n_groups,
-        prior_shares=plan.prior_shares,
+        n_groups=None if search.row_groups is None else search.row_groups.n_groups,
+        prior_shares=search.prior_shares,
     )
 
 
 def describe_run(
-    plan: PlannedSearch, facts: PlanFacts, pool_facts: PoolFacts
+    search: PlannedSearch, facts: PlanFacts, pool_facts: PoolFacts
 ) -> RunDescription:
     """Return the assumptions, caveats and data sizes of the plan and its pool."""
-    labeled, assumptions, duplicates = plan.labeled, facts.assumptions, facts.duplicates
+    labeled, assumptions, duplicates = (
+        search.labeled,
+        facts.assumptions,
+        facts.duplicates,
+    )
     caveats = [caveat for caveat in facts.caveats if caveat.effect is not Effect.PLAN]
-    if plan.pool is not None and plan.method.is_guarantee:
-        violation = duplicates.violation(pool_facts.n_duplicates, plan.pool.n_rows)
+    if search.pool is not None and search.method.is_guarantee:
+        violation = duplicates.violation(pool_facts.n_duplicates, search.pool.n_rows)
         reasons = "; ".join(filter(None, (violation, pool_facts.violation)))
         assumptions = with_pool_facts(assumptions, pool_facts, reasons)
         if violation:  # the plan could only suspect copies
             known = duplicates.caveats(
-                has_classes=not plan.is_regression, has_pool=True
+                has_classes=not search.is_regression, has_pool=True
             )
             caveats = [caveat for caveat in caveats if caveat not in known]
-    classes = plan.classes.tolist()
+    classes = search.classes.tolist()
     class_rows = dict[str, int]()
     if classes:
         n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
         class_rows = dict(zip(map(str, classes), n_rows, strict=True))
     return RunDescription(
-        data=make_data_sizes(plan, plan.counted_duplicates(pool_facts)),
+        data=make_data_sizes(search, search.counted_duplicates(pool_facts)),
         assumptions=tuple(
-            replace(assumption, reason=reword(assumption.reason, plan.renamings))
+            replace(assumption, reason=reword(assumption.reason, search.renamings))
             for assumption in assumptions
         ),
         caveats=collect_caveats(
             caveats,
-            caveats_of_fitting_rows(pool_facts, plan.context.fitting_pool),
-            notes_on_other_records(plan, pool_facts),
+            caveats_of_fitting_rows(pool_facts, search.context.fitting_pool),
+            notes_on_other_records(search, pool_facts),
         ),
         class_rows=class_rows,
-        constant=best_constant(plan.context.losses.main, labeled.y, classes, labeled.X),
+        constant=best_constant(
+            search.context.losses.main, labeled.y, classes, labeled.X
+        ),
         copied_rows=duplicates.n_reported,
     )
 
 
 def make_cube_of_run(
-    plan: PlannedSearch,
+    search: PlannedSearch,
     search_counts: SearchCounts,
     description: RunDescription,
     choice: Choice | None = None,
@@ -153,7 +159,7 @@ def make_cube_of_run(
     It includes the choice, if this is made already, and the evidence of its bounds,
     unless all candidates are bounded.
     """
-    scheme, variables = plan.scheme, search_counts.by_name
+    scheme, variables = search.scheme, search_counts.by_name
     if evidence is not None:  # `make_cube` takes those that `dsel.names` describes
         variables |= evidence.by_name
     if search_counts.error_rates is not None:
@@ -167,42 +173,42 @@ def make_cube_of_run(
     if scheme.n_halvings:
         split_sizes = {names.REPEAT: scheme.n_halvings, names.HALF: 2}
     cube = make_cube(
-        plan.axes,
+        search.axes,
         split_sizes,
         variables,
         assumptions=description.assumptions,
-        attributes=attributes_of_run(plan, description),
+        attributes=attributes_of_run(search, description),
     )
-    cube = add_criteria(cube, plan.criterion, plan.delta)
+    cube = add_criteria(cube, search.criterion, search.delta)
     if evidence is not None:
         cube = add_evidence(cube, evidence)
     return cube if choice is None else cube.assign_attrs({CHOICE: choice.to_json()})
 
 
 def attributes_of_run(
-    plan: PlannedSearch, description: RunDescription
+    search: PlannedSearch, description: RunDescription
 ) -> dict[str, object]:
     """Return the attributes of the cube: the plan, and the provenance of the counts."""
     # `select` and the report may read these years later, when there is no plan any
     # more.
     versions = installed_versions().items()
     attributes: dict[str, object] = {
-        "certificate": plan.method_name or "",  # as cubes of all versions have it
-        "deploy": plan.deploy,
-        "delta": plan.delta,
+        "certificate": search.method_name or "",  # as cubes of all versions have it
+        "deploy": search.deploy,
+        "delta": search.delta,
         names.CAVEATS: [to_record(caveat) for caveat in description.caveats],
-        "seed": str(plan.seed),
+        "seed": str(search.seed),
         "classes": list(description.class_rows),
         "class_rows": list(description.class_rows.values()) or None,
         names.CONSTANT: description.constant,
         names.COPIED_ROWS: description.copied_rows or None,
         "estimators": list(
-            dict.fromkeys(g.family.name for g in plan.context.candidate_groups)
+            dict.fromkeys(g.family.name for g in search.context.candidate_groups)
         ),
         names.LEARNERS: list(
             dict.fromkeys(
                 name_learner(estimator)
-                for estimator in plan.context.estimators
+                for estimator in search.context.estimators
                 # The choice names the model of a function.
                 if not isinstance(estimator, FunctionEstimator)
             )
@@ -210,7 +216,7 @@ def attributes_of_run(
         names.FOLD_ERROR_KIND: (
             names.INNER_MODELS
             # A single candidate has none.
-            if plan.method.is_nested and plan.scheme.splits
+            if search.method.is_nested and search.scheme.splits
             else "the model trained without this fold"
         ),
         **{f"version_{package}": version or "none" for package, version in versions},

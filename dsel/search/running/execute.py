@@ -62,19 +62,19 @@ CHANGED_POOL_KEY: Final = "pool/changed"
 """Key of a record that marks all counts in the store as invalid."""
 
 
-def execute(plan: PlannedSearch, facts: PlanFacts, options: RunOptions) -> Outcome:
+def execute(search: PlannedSearch, facts: PlanFacts, options: RunOptions) -> Outcome:
     """Run a plan; see `Plan.run`."""
     with ExitStack() as stack:
         store, why_unstored = None, ""
         if options.out is not None:
-            check_names((*plan.axes.sizes, *plan.axes.coords), "param_grid")
+            check_names((*search.axes.sizes, *search.axes.coords), "param_grid")
             store = stack.enter_context(
                 Store(
                     options.out,
                     kind="search",
-                    identity={**facts.identity, **row_tokens(plan, options.client)},
+                    identity={**facts.identity, **row_tokens(search, options.client)},
                     storage_options=options.storage_options,
-                    columns=plan.labeled.columns or (),
+                    columns=search.labeled.columns or (),
                 )
             )
             if CHANGED_POOL_KEY in store.records:
@@ -85,20 +85,20 @@ def execute(plan: PlannedSearch, facts: PlanFacts, options: RunOptions) -> Outco
             cube = store.dataset(CUBE)
             # The outcome is written last: without one a killed run continues.
             if store.outcome is not None and cube is not None:
-                run = Run(plan, facts, options)
+                run = Run(search, facts, options)
                 return open_finished_run(run, store, cube)
             # Hours of fits should not end with models that cannot be written.
-            why_unstored = check_estimators(plan.context.estimators, store.place)
+            why_unstored = check_estimators(search.context.estimators, store.place)
         on_progress = options.on_progress
         if on_progress is None:
             on_progress = stack.enter_context(progress_display(options.verbose))
-        run = Run(plan, facts, options, store, on_progress)
-        run_search = search_nested if plan.method.is_nested else search_exhaustively
-        stack.enter_context(explain_interrupt(_how_to_resume(store, plan.seed)))
+        run = Run(search, facts, options, store, on_progress)
+        run_search = search_nested if search.method.is_nested else search_exhaustively
+        stack.enter_context(explain_interrupt(_how_to_resume(store, search.seed)))
         try:
             outcome = run_search(run)
-            if plan.pool is not None:  # learners may have read it last
-                plan.pool.check_for_changes()
+            if search.pool is not None:  # learners may have read it last
+                search.pool.check_for_changes()
         except PoolChangedError:
             if store is not None:  # a later run must not use counts of changed rows
                 store.append(CHANGED_POOL_KEY, {})
@@ -122,16 +122,16 @@ def _how_to_resume(store: Store | None, seed: int) -> str:
 
 
 def row_tokens(
-    plan: PlannedSearch, client: "Client | None" = None, *, may_read: bool = True
+    search: PlannedSearch, client: "Client | None" = None, *, may_read: bool = True
 ) -> dict[str, str]:
     """Return tokens that change with the rows, which are read if necessary.
 
     If rows may not be read, tokens that need them are left out.
     """
-    pools = {"pool": plan.pool, "fitting_pool": plan.context.fitting_pool}
+    pools = {"pool": search.pool, "fitting_pool": search.context.fitting_pool}
     versions = installed_versions().items()
     return {
-        "labeled": plan.labeled.token,
+        "labeled": search.labeled.token,
         **{
             name: "none" if pool is None else pool.fingerprint(client)
             for name, pool in pools.items()
@@ -141,14 +141,14 @@ def row_tokens(
     }
 
 
-def check_out(plan: PlannedSearch, facts: PlanFacts, out: PathLike) -> None:
+def check_out(search: PlannedSearch, facts: PlanFacts, out: PathLike) -> None:
     """Raise if a run of the plan would refuse `out`, before anything is printed.
 
     Raises StoreMismatchError if `out` belongs to another plan. Nothing is written, and
     the pool is not read.
     """
-    tokens = row_tokens(plan, may_read=False)
-    columns = plan.labeled.columns or ()
+    tokens = row_tokens(search, may_read=False)
+    columns = search.labeled.columns or ()
     check_claim(Place(out), "search", {**facts.identity, **tokens}, columns)
 
 
@@ -173,10 +173,10 @@ def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
     assert store.outcome is not None  # else the run has not ended
     # Models that are fitted again are not stored, and show no progress.
     run = replace(run, store=None, on_progress=None)
-    plan = run.plan
+    search = run.search
     try:
         choice = Choice.from_json(store.outcome["choice"])
-        candidates = plan.axes.candidates
+        candidates = search.axes.candidates
         # A procedure's parameters are in the record: the grid sets none of them.
         models = {
             name: replace(model, params=candidates[model.candidate] or model.params)
@@ -195,19 +195,19 @@ def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
     )
     # Some models are not stored, are damaged, or have a type that is not trusted.
     with suppress(KeyError, ValueError):
-        trusted = trusted_types(plan.context.estimators)
+        trusted = trusted_types(search.context.estimators)
         stored = {name: store.load_model(name, trusted) for name in choice.certificates}
         make_models = partial(dict, stored)
     rows = None
     if choice.queries is not None and choice.queries.rows:
         rows = read_query_rows(store.place)
-        pool = plan.queried_pool
+        pool = search.queried_pool
         if rows is None:
             rows = read_queried_rows(run, choice)
         elif pool is not None:  # older versions stored row numbers only
             rows = with_pool_index(rows, pool)
     return make_outcome(
-        plan,
+        search,
         cube,
         choice,
         make_models,
@@ -221,7 +221,7 @@ def refit_models(run: Run, cube: xr.Dataset, choice: Choice) -> Mapping[str, Mod
 
     Raises RuntimeError if a count differs, since the model is then another one.
     """
-    refit = refit_nested_models if run.plan.method.is_nested else refit_chosen_model
+    refit = refit_nested_models if run.search.method.is_nested else refit_chosen_model
     refitted = refit(run, cube, choice)
     # Residuals of a fold with fewer rows than others end with NaN.
     if not all(np.array_equal(*pair, equal_nan=True) for pair in refitted.counts):

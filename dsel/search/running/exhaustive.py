@@ -43,18 +43,18 @@ from dsel.typing import Model
 
 def search_exhaustively(run: Run) -> Outcome:
     """Count every candidate that can win, choose one, and fetch its model."""
-    plan = run.plan
+    search = run.search
     # The check comes first, since its counts are part of the bounds that prune.
-    if plan.pool is not None:
+    if search.pool is not None:
         run.progress.show_check()
     findings = check_pool(run)
-    description = describe_run(plan, run.facts, findings.pool_facts)
-    with open_engine(run, plan.pool_reading(findings)) as engine:
+    description = describe_run(search, run.facts, findings.pool_facts)
+    with open_engine(run, search.pool_reading(findings)) as engine:
         pruner = ExactPruner(
-            plan.criterion,
-            Settings(plan.candidate_deltas),
+            search.criterion,
+            Settings(search.candidate_deltas),
             description.data,
-            may_prune=plan.prune != Pruning.NONE,
+            may_prune=search.prune != Pruning.NONE,
         )
         loop = make_loop(run, engine, pruner)
         models = None
@@ -63,60 +63,62 @@ def search_exhaustively(run: Run) -> Outcome:
         while models is None:
             loop.fit_and_count()
             search_counts = pruner.final_counts(loop.table)
-            check_failures(plan, search_counts, loop.table.unpredicting_candidates)
-            if bounds_only_choice(plan):
+            check_failures(search, search_counts, loop.table.unpredicting_candidates)
+            if bounds_only_choice(search):
                 counted_models = count_only_fold(
-                    plan, loop, *pruner.choose_candidate(search_counts)
+                    search, loop, *pruner.choose_candidate(search_counts)
                 )
                 if counted_models is None:  # its worker is gone, and it is fitted again
                     continue
-                choice = bound_chosen(plan, search_counts, counted_models, description)
+                choice = bound_chosen(
+                    search, search_counts, counted_models, description
+                )
                 models = counted_models.chosen.models_by_name
                 cube = make_cube_of_run(
-                    plan, search_counts, description, choice, counted_models.evidence
+                    search, search_counts, description, choice, counted_models.evidence
                 )
             else:
-                cube = make_cube_of_run(plan, search_counts, description)
-                choice = choose(cube, plan.criterion.name)
+                cube = make_cube_of_run(search, search_counts, description)
+                choice = choose(cube, search.criterion.name)
                 cube = cube.assign_attrs({CHOICE: choice.to_json()})
-                models = fetch_deployed_model(plan, loop, choice)
-    return make_outcome(plan, cube, choice, partial(dict, models))
+                models = fetch_deployed_model(search, loop, choice)
+    return make_outcome(search, cube, choice, partial(dict, models))
 
 
 def make_loop(
     run: Run, engine: Engine, pruner: Pruner[ExhaustiveTable]
 ) -> ExhaustiveLoop:
     """Return the loop of a search, which starts with the counts of earlier runs."""
-    plan, comparisons = run.plan, run.plan.comparisons
+    search, comparisons = run.search, run.search.comparisons
     table = ExhaustiveTable(
-        plan.scheme,
-        plan.context.candidate_groups,
-        plan.n_candidates,
+        search.scheme,
+        search.context.candidate_groups,
+        search.n_candidates,
         comparisons,
-        plan.slices if comparisons else (),
+        search.slices if comparisons else (),
     )
     replay_counts(run, table)
     show_fits, raise_failures = run.progress.show_fits, run.options.raise_failures
     return ExhaustiveLoop(engine, table, pruner, show_fits, raise_failures)
 
 
-def bounds_only_choice(plan: PlannedSearch) -> bool:
+def bounds_only_choice(search: PlannedSearch) -> bool:
     """Return whether only the chosen candidate gets a bound, by counts of its own.
 
     This is so with a hold-out set if squared errors rank the candidates.
     """
-    return plan.method.is_guarantee and not plan.criterion.is_guarantee
+    return search.method.is_guarantee and not search.criterion.is_guarantee
 
 
 def count_only_fold(
-    plan: PlannedSearch, loop: ExhaustiveLoop, candidate: int, score: float
+    search: PlannedSearch, loop: ExhaustiveLoop, candidate: int, score: float
 ) -> CountedModels | None:
     """Count the losses of a model on the only fold; None if the model is lost.
 
     The bounds of all candidates share delta equally and hold at once, so that the same
     rows may both rank and bound.
     """
-    context, scheme = plan.context, plan.scheme
+    context, scheme = search.context, search.scheme
     [split] = scheme.fold_splits
     fitted_group = loop.fetch_counted_group(candidate, 0)
     if fitted_group is None:
@@ -134,17 +136,17 @@ def count_only_fold(
         models={0: fitted_group.model(candidate, 0)},
         fold_counts_of=fold_counts_of,
         fold_scores=np.array([score]),
-        limits=context.losses.main_limits(fold_counts_of, plan.planned_delta),
+        limits=context.losses.main_limits(fold_counts_of, search.planned_delta),
         deployed_fold=0,
     )
     return CountedModels(chosen)
 
 
 def fetch_deployed_model(
-    plan: PlannedSearch, loop: ExhaustiveLoop, choice: Choice
+    search: PlannedSearch, loop: ExhaustiveLoop, choice: Choice
 ) -> dict[str, Model] | None:
     """Return the deployed model, by its name; None if the counted model is lost."""
-    split = plan.scheme.outer_split(choice.fold).number
+    split = search.scheme.outer_split(choice.fold).number
     candidate = choice.candidate
     fitted_group = loop.fetch_counted_group(candidate, split)
     if fitted_group is None:
@@ -154,7 +156,7 @@ def fetch_deployed_model(
 
 def refit_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedModels:
     """Fit the candidate that a run chose again, and repeat all its counts."""
-    plan = run.plan
+    search = run.search
     candidate = choice.candidate
     counts = read_counts(cube)
     with open_engine(run) as engine:
@@ -162,14 +164,14 @@ def refit_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedMo
         models = counted_models = None
         while models is None and counted_models is None:
             loop.fit_and_count()
-            if bounds_only_choice(plan):
+            if bounds_only_choice(search):
                 counted_models = count_only_fold(
-                    plan, loop, candidate, choice.criterion_value
+                    search, loop, candidate, choice.criterion_value
                 )
             else:
-                models = fetch_deployed_model(plan, loop, choice)
+                models = fetch_deployed_model(search, loop, choice)
         # The duplicates are left out: counts are compared, and no bound is computed.
-        repeated = loop.table.counts(make_data_sizes(plan)).by_name
+        repeated = loop.table.counts(make_data_sizes(search)).by_name
         if counted_models is not None:
             pairs = pair_evidence(cube, counted_models.evidence)
             return RefittedModels(counted_models.chosen.models_by_name, pairs)

@@ -124,11 +124,11 @@ class CountedModels:
 
 
 def add_chosen(
-    plan: PlannedSearch, inner_counts: SearchCounts, chosen: ChosenModels
+    search: PlannedSearch, inner_counts: SearchCounts, chosen: ChosenModels
 ) -> SearchCounts:
     """Return the counts of inner searches, completed by those of the chosen models."""
     counts = inner_counts
-    if plan.n_candidates == 1:  # inner searches have counted nothing
+    if search.n_candidates == 1:  # inner searches have counted nothing
         errors = chosen.fold_counts_of.get(ERROR_RATE.statistic)
         counts = replace(
             counts,
@@ -136,7 +136,7 @@ def add_chosen(
             fold_predictions=counts.fold_rows[np.newaxis],
             fold_loss_mean=chosen.fold_scores[np.newaxis],
         )
-    if names.FOLD_LOSS_MEAN not in plan.criterion.needs:  # errors say the same
+    if names.FOLD_LOSS_MEAN not in search.criterion.needs:  # errors say the same
         counts = replace(counts, fold_loss_mean=None)
     return replace(
         counts,
@@ -156,7 +156,7 @@ def fit_chosen(
 
     Raises AllFitsFailedError if no model of a fold could be fitted.
     """
-    models_to_fit = deque(run.plan.models_to_fit)
+    models_to_fit = deque(run.search.models_to_fit)
     fits = ChosenFitLoop(run, engine, candidates, models_to_fit).fit()
     return collect_models(run, candidates, fits, inner_scores)
 
@@ -191,15 +191,15 @@ class ChosenFitLoop:
             return []
         model_ref = self.waiting.popleft()
         candidate = self.candidates.candidate_of(model_ref)
-        candidate_group = self.run.plan.context.candidate_group_of(candidate)
+        candidate_group = self.run.search.context.candidate_group_of(candidate)
         return [ChosenFitJob(candidate_group.number, candidate, model_ref)]
 
     def make_task(self, jobs: list[ChosenFitJob]) -> Task[JobContext, list[ChosenFit]]:
         """Return the task of a fit."""
         [job] = jobs
-        plan = self.run.plan
-        candidate_group = plan.context.candidate_groups[job.candidate_group]
-        split = plan.scheme.outer_split(job.model_ref)
+        search = self.run.search
+        candidate_group = search.context.candidate_groups[job.candidate_group]
+        split = search.scheme.outer_split(job.model_ref)
         key = f"fit-chosen-{candidate_group.short_name}-{split.short_name}"
         key += f"-{next(self.engine.serial)}"
         # The affinity spreads them over the workers, like the first fits.
@@ -216,13 +216,13 @@ def collect_models(
 
     Raises AllFitsFailedError if no model of a fold was fitted, or none can predict.
     """
-    plan = run.plan
-    losses, scheme = plan.context.losses, plan.scheme
+    search = run.search
+    losses, scheme = search.context.losses, search.scheme
     models = dict[ModelRef, Model]()
     messages = dict[int, FitMessage]()
     why_failed = dict[ModelRef, str]()
     why_unpredicted = dict[ModelRef, str]()
-    for ref in plan.models_to_fit:
+    for ref in search.models_to_fit:
         fit, split = fits[ref], scheme.outer_split(ref)
         message, candidate = fit.result.message, fit.job.candidate
         if fit.result.status is FitStatus.FAILED:
@@ -250,7 +250,7 @@ def collect_models(
     fold_scores = [fits[fold].result.scores[:1] or (np.nan,) for fold in folds]
 
     # Labeled rows alone decide which model is deployed, before the pool is counted.
-    limits = losses.main_limits(fold_counts_of, plan.planned_delta)
+    limits = losses.main_limits(fold_counts_of, search.planned_delta)
     has_model = np.array([fold in models for fold in folds])
     return ChosenModels(
         candidates=candidates,
@@ -260,7 +260,7 @@ def collect_models(
         limits=limits,
         deployed_fold=fold_to_deploy(limits, has_model, tie_ranks(inner_scores)),
         fits=fits,
-        failures={ref: causes[ref] for ref in plan.models_to_fit if ref in causes},
+        failures={ref: causes[ref] for ref in search.models_to_fit if ref in causes},
         messages=messages,
     )
 
@@ -275,29 +275,29 @@ def check_chosen_fits(
     A bound needs the model of one fold, whichever it is. Both have causes: of fits that
     failed, and of models that predict no row of their fold.
     """
-    plan = run.plan
+    search = run.search
     if run.options.raise_failures and why_failed:
         ref, reason = next(iter(why_failed.items()))
-        trained_on = plan.scheme.outer_split(ref).trained_on
+        trained_on = search.scheme.outer_split(ref).trained_on
         raise RuntimeError(
             f"what was chosen, {trained_on}: {reason}; leave on_failure='raise' out "
             f"for a bound of the models that can be fitted."
         )
-    folds = range(run.plan.scheme.n_folds)
+    folds = range(run.search.scheme.n_folds)
     first = next((fold for fold in folds if fold not in why_failed), None)
-    what = "what was chosen" if plan.n_candidates > 1 else "the model"
+    what = "what was chosen" if search.n_candidates > 1 else "the model"
     if first is None:
         reason = why_failed[0]
         begin = f"{what} cannot be fitted:"
-        if isinstance(plan.context.estimators[0], FunctionEstimator):
+        if isinstance(search.context.estimators[0], FunctionEstimator):
             begin = "your function failed when called"
     elif all(fold in why_failed or fold in why_unpredicted for fold in folds):
         reason = why_unpredicted[first]
         begin = f"{what} cannot predict; `predict` raised on all rows:"
     else:
         return
-    trained_on = plan.scheme.outer_split(first or 0).trained_on
-    message = name_column(f"{trained_on}: {reason}", plan.labeled)
+    trained_on = search.scheme.outer_split(first or 0).trained_on
+    message = name_column(f"{trained_on}: {reason}", search.labeled)
     # Splitters of scikit-learn, as the `cv` of a model that is a search, say so.
     if "'groups' parameter should not be None" in reason:
         message = (
@@ -324,7 +324,7 @@ def join_models(context: JobContext, chosen_fits: Iterable[ChosenFit]) -> Joined
     return JoinedModels(tuple(joined_groups))
 
 
-def key_of_chosen(plan: PlannedSearch, chosen: ChosenModels) -> str:
+def key_of_chosen(search: PlannedSearch, chosen: ChosenModels) -> str:
     """Return the key under which the store has counts of these models.
 
     Slices that an earlier run counted are of these models only if the same fits failed,
@@ -333,9 +333,9 @@ def key_of_chosen(plan: PlannedSearch, chosen: ChosenModels) -> str:
     candidates = chosen.candidates
     candidate_numbers = *candidates.by_fold, candidates.candidate_of_all_rows
     key = f"chosen-{'-'.join(map(str, candidate_numbers))}"
-    folds = range(plan.scheme.n_folds)
+    folds = range(search.scheme.n_folds)
     key += "".join(f"-without-{fold}" for fold in folds if fold not in chosen.models)
-    return key + (f"-deployed-{chosen.deployed_fold}" if plan.n_queries > 0 else "")
+    return key + (f"-deployed-{chosen.deployed_fold}" if search.n_queries > 0 else "")
 
 
 def count_chosen(
@@ -351,33 +351,33 @@ def count_chosen(
     counted. `n_duplicates` is the number of pool rows that equal labeled rows, for
     which the bounds allow.
     """
-    plan, pool = run.plan, run.plan.pool
+    search, pool = run.search, run.search.pool
     # Where the model of all rows failed, that of one fold still has its bound.
     if pool is None or None not in chosen.models:
         return CountedModels(chosen)
     fits = chosen.fits
     comparison = AllFolds(
-        plan.scheme.all_rows_number,
+        search.scheme.all_rows_number,
         chosen.fold_counts_of,
         # Without any duplicate the pass does not search for them.
-        duplicate_finder(pool, plan.labeled) if n_duplicates else None,
-        n_queries=plan.n_queries,
+        duplicate_finder(pool, search.labeled) if n_duplicates else None,
+        n_queries=search.n_queries,
         # The labeled rows decide this, since the pool must not decide where it is
         # queried.
         deployed_fold=chosen.deployed_fold,
-        seed=plan.seed,
+        seed=search.seed,
     )
     # Stores know models by the numbers of their splits.
     token = join_tokens(
         {
-            plan.scheme.outer_split(ref).number: fit.result.token
+            search.scheme.outer_split(ref).number: fit.result.token
             for ref, fit in fits.items()
         }
     )
-    key = key_of_chosen(plan, chosen)
-    table = PoolTable(plan.slices, (comparison,), [key], [token])
+    key = key_of_chosen(search, chosen)
+    table = PoolTable(search.slices, (comparison,), [key], [token])
     replay_counts(run, table)
-    models = ModelSets((CHOSEN_SET,), join_models(plan.context, fits.values()))
+    models = ModelSets((CHOSEN_SET,), join_models(search.context, fits.values()))
     compared = ComparedModels([models], (token,), table.comparisons, reading)
     pool_pass = PoolPass(
         engine,

@@ -23,13 +23,13 @@ OTHER_FOLDS: Final = 3, 10
 
 
 def make_queries(
-    plan: PlannedSearch, counted_models: CountedModels, bounds: ModelBounds
+    search: PlannedSearch, counted_models: CountedModels, bounds: ModelBounds
 ) -> Queries | None:
     """Return the record of queried rows, with these bounds of the models.
 
     None if no queries were planned, or there is no model of all rows.
     """
-    if not plan.n_queries or None not in counted_models.chosen.models:
+    if not search.n_queries or None not in counted_models.chosen.models:
         return None
     queried = counted_models.queried
     order = np.argsort(queried.rows)  # in that of the pool
@@ -37,10 +37,10 @@ def make_queries(
         tuple(column[n] for n in order)
         for column in (queried.rows, queried.one_fold_codes, queried.all_rows_codes)
     )
-    without = bounds_with_queries(plan, counted_models, has_queries=False)
+    without = bounds_with_queries(search, counted_models, has_queries=False)
     return replace(
-        queries_of_counts(plan, counted_models, bounds),
-        n_planned=plan.n_queries,
+        queries_of_counts(search, counted_models, bounds),
+        n_planned=search.n_queries,
         fold_limit_without=without.one_fold_bound,
         rows=rows,
         one_fold_codes=one_fold_codes,
@@ -49,23 +49,23 @@ def make_queries(
 
 
 def forecast_queries(
-    plan: PlannedSearch, counted_models: CountedModels
+    search: PlannedSearch, counted_models: CountedModels
 ) -> QueryForecast | None:
     """Return the expected bounds if rows were queried; None if that is impossible.
 
     The labels would take a part of delta from all other limits.
     """
     if (
-        plan.n_queries
-        or plan.row_groups is not None
-        or not plan.method.is_nested
-        or plan.context.losses != DeclaredLosses()
+        search.n_queries
+        or search.row_groups is not None
+        or not search.method.is_nested
+        or search.context.losses != DeclaredLosses()
         or None not in counted_models.chosen.models
         or not counted_models.pool_counts_of
     ):
         return None
-    bounds = bounds_with_queries(plan, counted_models, has_queries=True)
-    queries = queries_of_counts(plan, counted_models, bounds)
+    bounds = bounds_with_queries(search, counted_models, has_queries=True)
+    queries = queries_of_counts(search, counted_models, bounds)
     # Where both models agree, a label would say nothing about their difference.
     n_rows = min(ADVISED_QUERIES, queries.n_differ)
     expected = replace(queries, rows=tuple(range(n_rows))).expected
@@ -73,26 +73,26 @@ def forecast_queries(
 
 
 def forecast_folds(
-    plan: PlannedSearch, certificate: Certificate, holdout: float
+    search: PlannedSearch, certificate: Certificate, holdout: float
 ) -> FoldForecast | None:
     """Return the number of folds with the smallest bound of the error on average.
 
     Return None unless the bound is a percentage point below that of a hold-out set.
     """
-    losses = plan.context.losses
+    losses = search.context.losses
     error = certificate.estimate_where_fitted
-    is_error = losses.is_about_error and plan.method.is_nested
-    if plan.n_queries or not (is_error and 0 < error < 1):
+    is_error = losses.is_about_error and search.method.is_nested
+    if search.n_queries or not (is_error and 0 < error < 1):
         return None
     case = Case(
         certificate.n_groups or certificate.n_labeled,
         certificate.n_unlabeled,
-        len(plan.axes.candidates),
-        losses.divide_delta(plan.delta).main,
+        len(search.axes.candidates),
+        losses.divide_delta(search.delta).main,
         error,
         error,  # the model of all rows plays no role
     )
-    n_folds = plan.scheme.n_folds
+    n_folds = search.scheme.n_folds
     # The run's number of folds comes first among equal bounds.
     numbers = [k for k in (n_folds, *OTHER_FOLDS) if k <= case.n_labeled]
     bounds = {k: sum(one_fold_terms(case, k)) for k in numbers}
@@ -104,29 +104,29 @@ def forecast_folds(
 
 
 def bounds_with_queries(
-    plan: PlannedSearch, counted_models: CountedModels, *, has_queries: bool
+    search: PlannedSearch, counted_models: CountedModels, *, has_queries: bool
 ) -> ModelBounds:
     """Return the bounds of the error by a plan with queries, or by one without.
 
     These bounds are for comparison: only the plan that was run has a guarantee.
     """
-    losses, evidence = plan.context.losses, counted_models.evidence
-    planned = replace(plan.planned_delta, has_queries=has_queries)
+    losses, evidence = search.context.losses, counted_models.evidence
+    planned = replace(search.planned_delta, has_queries=has_queries)
     division, fold = losses.main_division(planned), counted_models.chosen.deployed_fold
     return bound_models(losses.main, evidence, division, fold)
 
 
 def queries_of_counts(
-    plan: PlannedSearch, counted_models: CountedModels, bounds: ModelBounds
+    search: PlannedSearch, counted_models: CountedModels, bounds: ModelBounds
 ) -> Queries:
     """Return the record of queries with its bounds and counts, without any row."""
-    pool_counts = counted_models.pool_counts_of[plan.context.losses.main.statistic]
+    pool_counts = counted_models.pool_counts_of[search.context.losses.main.statistic]
     fold = counted_models.chosen.deployed_fold
     n_duplicates_differ = int(pool_counts.duplicates[fold])
     return Queries(
-        delta=plan.delta,
+        delta=search.delta,
         n_planned=0,
-        classes=tuple(plan.classes.tolist()),
+        classes=tuple(search.classes.tolist()),
         fold_limit=bounds.one_fold_bound,
         pool_only=bounds.all_rows_bound,
         n_unlabeled=pool_counts.n_rows,

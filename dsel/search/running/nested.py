@@ -51,11 +51,13 @@ def search_nested(run: Run) -> Outcome:
 
     The pool is checked while the inner searches run.
     """
-    plan = run.plan
-    table = FitTable(plan.scheme, plan.context.candidate_groups, plan.n_candidates)
+    search = run.search
+    table = FitTable(
+        search.scheme, search.context.candidate_groups, search.n_candidates
+    )
     replay_counts(run, table)
     with open_engine(run) as engine, start_pool_check(run) as pool_check:
-        inner = InnerSearches(plan.scheme, plan.prune)
+        inner = InnerSearches(search.scheme, search.prune)
 
         def show_turn(loop: FitLoop[FitTable]) -> None:
             """Show the fits; an error of the pool check ends them at once."""
@@ -69,10 +71,10 @@ def search_nested(run: Run) -> Outcome:
         if not pool_check.done():
             run.progress.show_check()
         findings = pool_check.result()
-        description = describe_run(plan, run.facts, findings.pool_facts)
+        description = describe_run(search, run.facts, findings.pool_facts)
         counts = inner.final_counts(table, description.data)
         # This check comes before the fits of the chosen candidates, which take time.
-        check_failures(plan, counts, table.unpredicting_candidates)
+        check_failures(search, counts, table.unpredicting_candidates)
         candidates = inner.choose_candidates(table)
         return certify_choices(
             run,
@@ -80,8 +82,8 @@ def search_nested(run: Run) -> Outcome:
             candidates,
             counts,
             description,
-            plan.pool_reading(findings),
-            pair_results=make_pair_results(plan, table),
+            search.pool_reading(findings),
+            pair_results=make_pair_results(search, table),
         )
 
 
@@ -100,19 +102,19 @@ def certify_choices(
     The choices may have been made without fits, such as by a closed form. `reading`
     describes how the pass over the pool reads it.
     """
-    plan = run.plan
+    search = run.search
     scores = inner_counts.fold_scores[list(candidates.by_fold)].mean(axis=1)
     chosen = fit_chosen(run, engine, candidates, scores)
-    search_counts = add_chosen(plan, inner_counts, chosen)
+    search_counts = add_chosen(search, inner_counts, chosen)
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
     n_duplicates = description.data.n_duplicates
     counted_models = count_chosen(run, engine, chosen, n_duplicates, reading)
-    choice = bound_chosen(plan, search_counts, counted_models, description)
+    choice = bound_chosen(search, search_counts, counted_models, description)
     return make_outcome(
-        plan,
+        search,
         make_cube_of_run(
-            plan, search_counts, description, choice, counted_models.evidence
+            search, search_counts, description, choice, counted_models.evidence
         ),
         choice,
         partial(dict, chosen.models_by_name),
@@ -126,7 +128,7 @@ def read_queried_rows(run: Run, choice: Choice) -> pd.DataFrame | None:
 
     The rows have all columns: a person may need some that no model reads.
     """
-    pool = run.plan.queried_pool
+    pool = run.search.queried_pool
     if choice.queries is None or not choice.queries.rows or pool is None:
         return None
     with pool.guard_pass():
@@ -136,19 +138,19 @@ def read_queried_rows(run: Run, choice: Choice) -> pd.DataFrame | None:
     return rows.drop(columns=rows.index.name, errors="ignore")
 
 
-def make_pair_results(plan: PlannedSearch, table: FitTable) -> xr.Dataset:
+def make_pair_results(search: PlannedSearch, table: FitTable) -> xr.Dataset:
     """Return the Dataset with the counts of inner searches."""
-    splits = plan.scheme.splits
+    splits = search.scheme.splits
     # With two folds a split has one part of test rows, and no second count.
     n_rows = [
         (len(s.test_rows), 0 if s.second_part is None else len(s.second_part))
         for s in splits
     ]
     counts: dict[str, Integers | Floats] = {names.FOLD_ERRORS: table.errors}
-    if plan.is_regression:
+    if search.is_regression:
         counts = {names.FOLD_LOSS_MEAN: table.scores}
     return make_pair_cube(
-        plan.axes,
+        search.axes,
         [(split.numbers[0], split.numbers[-1]) for split in splits],
         counts,
         np.array(n_rows),
@@ -174,7 +176,7 @@ def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedM
     with open_engine(run) as engine:
         refitted = fit_chosen(run, engine, candidates, scores[outer].mean(axis=1))
         counted_models = count_chosen(
-            run, engine, refitted, n_duplicates, run.plan.context.reading
+            run, engine, refitted, n_duplicates, run.search.context.reading
         )
     repeated = pair_evidence(cube, counted_models.evidence)
     if choice.queries is not None:

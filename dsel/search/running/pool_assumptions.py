@@ -88,14 +88,16 @@ def with_pool_facts(
     )
 
 
-def notes_on_other_records(plan: PlannedSearch, pool_facts: PoolFacts) -> list[Caveat]:
+def notes_on_other_records(
+    search: PlannedSearch, pool_facts: PoolFacts
+) -> list[Caveat]:
     """Return a note if many pool rows equal labeled ones, but are counted."""
-    n_duplicates = pool_facts.n_duplicates - plan.counted_duplicates(pool_facts)
-    if plan.pool is None or n_duplicates <= MANY_DUPLICATES * plan.pool.n_rows:
+    n_duplicates = pool_facts.n_duplicates - search.counted_duplicates(pool_facts)
+    if search.pool is None or n_duplicates <= MANY_DUPLICATES * search.pool.n_rows:
         return []
     text = (
-        f"{n_duplicates:,} of {plan.pool.n_rows:,} pool rows equal labeled rows: they "
-        f"are counted as records of their own, since they have other ids (or "
+        f"{n_duplicates:,} of {search.pool.n_rows:,} pool rows equal labeled rows: "
+        f"they are counted as records of their own, since they have other ids (or "
         f"open_pool(..., other_records=True))"
     )
     return [Caveat(Effect.INFO, text)]

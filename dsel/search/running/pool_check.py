@@ -29,9 +29,9 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFin
 
     `on_turn` is called at least every half second; an exception in it ends the check.
     """
-    plan, store = run.plan, run.store
-    fitting, allow_nan = plan.context.fitting_pool, plan.context.reading.allow_nan
-    if plan.pool is None or not (plan.method.is_guarantee or fitting):
+    search, store = run.search, run.store
+    fitting, allow_nan = search.context.fitting_pool, search.context.reading.allow_nan
+    if search.pool is None or not (search.method.is_guarantee or fitting):
         return PoolFindings()
     record = store.records.get(POOL_FACTS_KEY) if store is not None else None
     # The record of another version has other fields: then the pool is checked again.
@@ -40,7 +40,7 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFin
             return PoolFindings(from_record(PoolFacts, record))
     n_fitting_duplicates = 0
     if fitting is not None and fitting.n_rows:
-        find = duplicate_finder(fitting, plan.labeled)
+        find = duplicate_finder(fitting, search.labeled)
         n_fitting_duplicates = fitting.reduce(
             lambda X, rows: int(find(X).sum()),
             add,
@@ -49,11 +49,11 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFin
             on_turn=on_turn,
         )
     findings = PoolFindings(PoolFacts(n_fitting_duplicates=n_fitting_duplicates))
-    if plan.method.is_guarantee:
+    if search.method.is_guarantee:
         findings = compare_pool(
-            plan.pool,
-            plan.labeled,
-            seed=plan.seed,
+            search.pool,
+            search.labeled,
+            seed=search.seed,
             allow_nan=allow_nan,
             n_fitting_duplicates=n_fitting_duplicates,
             client=run.options.client,

@@ -61,9 +61,9 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class Run:
-    """A plan with the options, store and progress of its run."""
+    """A planned search with the options, store and progress of its run."""
 
-    plan: PlannedSearch
+    search: PlannedSearch
     facts: PlanFacts
     options: RunOptions = RunOptions()
     store: Store | None = None
@@ -74,7 +74,7 @@ class Run:
     @cached_property
     def progress(self) -> RunProgress:
         """The progress of the run, which its loops show."""
-        return RunProgress(self.plan, self.on_progress)
+        return RunProgress(self.search, self.on_progress)
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def open_engine(run: Run, reading: PoolReading | None = None) -> Iterator[Engine
     which compares no sample. Raises MemoryError if a task has too little memory for any
     fit.
     """
-    context = run.plan.context
+    context = run.search.context
     if reading is not None:
         context = replace(context, reading=reading)
     options, candidate_groups = run.options, context.candidate_groups
@@ -102,12 +102,14 @@ def open_engine(run: Run, reading: PoolReading | None = None) -> Iterator[Engine
         # blocks.
         family_memory = executor.slot_memory // 2
         for candidate_group in candidate_groups:
-            candidate_group.family.check_memory(run.plan.labeled.n_rows, family_memory)
-        yield Engine(executor, run.store, run.plan.pool)
+            candidate_group.family.check_memory(
+                run.search.labeled.n_rows, family_memory
+            )
+        yield Engine(executor, run.store, run.search.pool)
 
 
 def make_outcome(
-    plan: PlannedSearch,
+    search: PlannedSearch,
     results: xr.Dataset,
     choice: Choice,
     make_models: Callable[[], Mapping[str, Model]],
@@ -122,11 +124,11 @@ def make_outcome(
         pair_results,
         make_models,
         pool_rows,
-        input_format=InputFormat.of(plan.labeled),
-        labeled=plan.labeled,
-        group_keys=None if plan.row_groups is None else plan.row_groups.group_keys,
-        loss=plan.context.losses.main,
-        group_column=None if plan.row_groups is None else plan.row_groups.column,
+        input_format=InputFormat.of(search.labeled),
+        labeled=search.labeled,
+        group_keys=None if search.row_groups is None else search.row_groups.group_keys,
+        loss=search.context.losses.main,
+        group_column=None if search.row_groups is None else search.row_groups.column,
     )
 
 

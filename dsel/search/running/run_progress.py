@@ -21,7 +21,7 @@ class RunProgress:
     so that no bar begins again at 0.
     """
 
-    plan: PlannedSearch
+    search: PlannedSearch
     on_progress: Callable[[Progress], None] | None
     """Function that shows the progress; None if nothing is shown."""
     loop_progress: Progress = field(init=False, default=Progress())
@@ -42,26 +42,26 @@ class RunProgress:
             self._show(Phase(COUNTING, n_counted, n_slices))
         # A single candidate of a nested search has no fits before it is chosen.
         elif loop.table.fit_status.size:
-            self._show(fitting_phase(self.plan, loop))
+            self._show(fitting_phase(self.search, loop))
 
     def show_chosen(self, n_fits: int, n_slices: int = 0) -> None:
         """Show the fits of chosen candidates, then their pass over the pool."""
-        plan = self.plan
+        search = self.search
         # A single candidate needs no choice before.
-        name = CHOSEN if plan.n_candidates > 1 else FITTING
-        phase = Phase(name, n_fits, plan.n_chosen_fits)
-        if n_fits == plan.n_chosen_fits and plan.pool is not None:
-            phase = Phase(COUNTING, n_slices, len(plan.slices))
+        name = CHOSEN if search.n_candidates > 1 else FITTING
+        phase = Phase(name, n_fits, search.n_chosen_fits)
+        if n_fits == search.n_chosen_fits and search.pool is not None:
+            phase = Phase(COUNTING, n_slices, len(search.slices))
         self._show(phase, n_fits, n_slices)
 
     def _show(self, phase: Phase, n_fits: int = 0, n_slices: int = 0) -> None:
         """Show a phase; the numbers are those of chosen candidates."""
         if self.on_progress is None:
             return
-        plan, progress = self.plan, self.loop_progress
-        fits_least, fits_most = plan.fits_range()
-        if plan.method.is_nested:
-            progress += progress_of_chosen(plan, n_fits, n_slices)
+        search, progress = self.search, self.loop_progress
+        fits_least, fits_most = search.fits_range()
+        if search.method.is_nested:
+            progress += progress_of_chosen(search, n_fits, n_slices)
         self.on_progress(
             replace(
                 progress,
@@ -70,37 +70,37 @@ class RunProgress:
                 phase_done=phase.done,
                 phase_total=phase.total,
                 total_is_exact=phase.is_exact,
-                unit=plan.fit_unit,
+                unit=search.fit_unit,
                 fits_least=fits_least,
                 fits_most=fits_most,
             )
         )
 
 
-def progress_of_chosen(plan: PlannedSearch, n_fits: int, n_slices: int) -> Progress:
+def progress_of_chosen(search: PlannedSearch, n_fits: int, n_slices: int) -> Progress:
     """Return the progress of chosen candidates, whose totals are known in advance."""
-    pool = plan.pool
-    slices_total = len(plan.slices)
+    pool = search.pool
+    slices_total = len(search.slices)
     return Progress(
         fits_done=n_fits,
-        fits_total=plan.n_chosen_fits,
+        fits_total=search.n_chosen_fits,
         slices_done=n_slices,
         slices_total=slices_total,
         pool_rows_done=0 if pool is None else pool.n_rows * n_slices // slices_total,
     )
 
 
-def fitting_phase(plan: PlannedSearch, loop: FitLoop[Any]) -> Phase:
+def fitting_phase(search: PlannedSearch, loop: FitLoop[Any]) -> Phase:
     """Return the current round of fits of a search, with their number."""
     table = loop.table
-    if not plan.is_halved:
+    if not search.is_halved:
         n_done = int(table.finished_fits.sum())
         n_fits = table.fit_status.size
         # A failed candidate, like a pruned one, does not get all fits.
         has_failed = table.failed_candidates.any()
-        is_exact = plan.prune == Pruning.NONE and not has_failed
+        is_exact = search.prune == Pruning.NONE and not has_failed
         return Phase(FITTING, n_done, n_fits, is_exact)
-    first = list(plan.scheme.first_round)
+    first = list(search.scheme.first_round)
     is_second = bool(table.finished_fits[:, first].all())
     in_round = np.ones(table.fit_status.shape, bool)
     in_round[:, first] = False

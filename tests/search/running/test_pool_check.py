@@ -31,7 +31,7 @@ class Store:
 
 def check(store):
     options = SimpleNamespace(client=None)
-    return check_pool(SimpleNamespace(plan=PLAN.search, store=store, options=options))
+    return check_pool(SimpleNamespace(search=PLAN.search, store=store, options=options))
 
 
 def test_check_pool__reads_its_record_and_that_of_an_older_version():
