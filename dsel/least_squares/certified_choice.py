@@ -206,12 +206,12 @@ def certify(
     description = describe_run(search, plan.facts, findings.pool_facts)
     # `make_loss_cube` has already warned about candidates that cannot be chosen.
     counts = inner.final_counts(table, description.data)
-    candidates = inner.choose_candidates(table)
+    chosen_candidates = inner.choose_candidates(table)
     with open_engine(run) as engine:
         outcome = certify_choices(
             run,
             engine,
-            candidates,
+            chosen_candidates,
             counts,
             description,
             search.pool_reading(findings),
@@ -219,7 +219,7 @@ def certify(
         )
     models = outcome.models
     if ALL_ROWS not in models:
-        return outcome, plan.model(candidates.candidate_of_all_rows)
+        return outcome, plan.model(chosen_candidates.candidate_of_all_rows)
     return outcome, models[ALL_ROWS]
 
 

@@ -115,7 +115,7 @@ def run(name, rate, n, learner, draw, loss):
         outcome = plan.run(n_jobs=1)
     _, search_counts, counted_models, _ = bound.call_args.args
     chosen = counted_models.chosen
-    numbers = list(chosen.candidates.by_fold)
+    numbers = list(chosen.chosen_candidates.by_fold)
     scores = search_counts.fold_scores[numbers]
     main, classes = plan.search.context.losses.main, range(len(shares))
     models = [chosen.models[fold] for fold in range(plan.search.scheme.n_folds)]

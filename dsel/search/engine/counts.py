@@ -226,10 +226,12 @@ class FitTable:
                 keys[candidate.number] = key
         self.candidate_keys = tuple(keys)
 
-    def note_submission(self, candidates: Sequence[int], split_number: int) -> None:
+    def note_submission(
+        self, candidate_numbers: Sequence[int], split_number: int
+    ) -> None:
         """Mark open fits of candidates as submitted; a fit that is done stays done."""
         status = self.fit_status[:, split_number]
-        again = [number for number in candidates if status[number] != FitStatus.DONE]
+        again = [n for n in candidate_numbers if status[n] != FitStatus.DONE]
         status[again] = FitStatus.SUBMITTED
 
     def add_fit(self, candidate: int, split_number: int, result: FitResult) -> None:

@@ -80,7 +80,11 @@ class FitAndKeepBatch(FitBatch):
         kept_groups: KeptGroups = {}
         grouped_jobs = [job for job in self.jobs if job not in one_by_one]
         for jobs, fitted_group in fit_jobs(context, grouped_jobs, self.ending_groups):
-            fits = [FitId(n, job.split_number) for job in jobs for n in job.candidates]
+            fits = [
+                FitId(n, job.split_number)
+                for job in jobs
+                for n in job.candidate_numbers
+            ]
             tokens = model_tokens(fitted_group, fits)
             # Models of one call are kept together, and each of its jobs counts an equal
             # number of bytes. They may have to be pickled to be measured.
@@ -88,7 +92,7 @@ class FitAndKeepBatch(FitBatch):
             for job in jobs:
                 split = context.scheme.splits[job.split_number]
                 results = make_results(
-                    context, job.candidates, split, fitted_group, tokens
+                    context, job.candidate_numbers, split, fitted_group, tokens
                 )
                 fitted_jobs.append(FittedJob(job, results, nbytes))
             # These predictions have been counted, and would be pickled with a kept
@@ -103,9 +107,9 @@ def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
 
     Errors are -1 where a fit failed; those of a second part are always -1.
     """
-    candidate_group = context.candidate_groups[job.candidate_group]
+    candidate_group = context.candidate_groups[job.group_number]
     y = context.labeled.y
-    candidates = candidate_group.select(job.candidates)
+    candidates = candidate_group.select(job.candidate_numbers)
     rows = np.arange(len(y))
     failures: dict[int, str] = {}
     n_errors = np.zeros(len(candidates), np.int64)
@@ -139,7 +143,7 @@ def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
         totals.mark_failed((i, 0), fit, reason)
     results = (
         make_result(totals, (i, 0), FitId(candidate, job.split_number))
-        for i, candidate in enumerate(job.candidates)
+        for i, candidate in enumerate(job.candidate_numbers)
     )
     return FittedJob(job, tuple(results))
 
@@ -188,7 +192,7 @@ def join_kept_groups(
     for job, kept_group in (
         item for task_groups in kept_by_task for item in task_groups.items()
     ):
-        family = context.candidate_groups[job.candidate_group].family
+        family = context.candidate_groups[job.group_number].family
         fitted_group = kept_group.fitted_group
         if not set(candidate_numbers).isdisjoint(fitted_group.candidates):
             families.setdefault(id(family), (family, []))[1].append(fitted_group)
@@ -290,10 +294,10 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         self.keeping_tasks.add(task.key)
         for fitted_job in task.get():
             job = fitted_job.job
-            for candidate in job.candidates:
+            for candidate in job.candidate_numbers:
                 self.task_of_model[FitId(candidate, job.split_number)] = task.key
                 # Models of a job are measured together; each counts equally.
-                nbytes = fitted_job.nbytes // len(job.candidates)
+                nbytes = fitted_job.nbytes // len(job.candidate_numbers)
                 self.model_nbytes[candidate] += nbytes
 
     def next_candidates(self) -> tuple[int, ...]:
@@ -432,7 +436,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         by_task = self.engine.executor.fetch_results(self.tasks_of(candidate_numbers))
         for fitted in chain.from_iterable(by_task):
             for candidate, result in zip(
-                fitted.job.candidates, fitted.results, strict=True
+                fitted.job.candidate_numbers, fitted.results, strict=True
             ):
                 if candidate in tokens:
                     self._add_result(fitted.job, candidate, result)

@@ -47,7 +47,9 @@ class FitBatch:
         for jobs, fitted_group in fit_jobs(context, self.jobs, self.ending_groups):
             for job in jobs:
                 split = split_of(context, job)
-                results = make_results(context, job.candidates, split, fitted_group)
+                results = make_results(
+                    context, job.candidate_numbers, split, fitted_group
+                )
                 fitted_jobs.append(FittedJob(job, results))
         return Output(fitted_jobs)
 
@@ -64,9 +66,9 @@ class FitChosenBatch:
 
     def run(self, context: JobContext, inputs: Inputs) -> Output[list[ChosenFit]]:
         """Fit and count; the result is one `ChosenFit`."""
-        candidate_group = context.candidate_groups[self.job.candidate_group]
+        candidate_group = context.candidate_groups[self.job.group_number]
         split = context.scheme.outer_split(self.job.model_ref)
-        candidate = self.job.candidate
+        candidate = self.job.candidate_number
         fitted_group = fit_splits(context, candidate_group, [candidate], [split])
         # A resumed run fits again: slices that were counted before are of this model
         # only if it has the same token.
@@ -95,17 +97,19 @@ def fit_jobs(
     for job in jobs:
         # A split has one number, whichever of its parts are tested, so that two parts
         # of it cannot be in one call.
-        call = job.candidate_group, job.candidates, job.part_number
+        call = job.group_number, job.candidate_numbers, job.part_number
         jobs_by_call.setdefault(call, []).append(job)
     for same_call in jobs_by_call.values():
         first = same_call[0]
-        candidate_group = context.candidate_groups[first.candidate_group]
+        candidate_group = context.candidate_groups[first.group_number]
         splits = [split_of(context, job) for job in same_call]
         # Data that no other fit reads must not push shared data out of the cache.
         cache = last_use if candidate_group.number in ending_groups else shared
         yield (
             same_call,
-            fit_splits(context, candidate_group, first.candidates, splits, cache),
+            fit_splits(
+                context, candidate_group, first.candidate_numbers, splits, cache
+            ),
         )
     shared.forget(last_use.own_keys)
 

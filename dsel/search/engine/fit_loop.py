@@ -154,7 +154,7 @@ class FitLoop(Generic[TableT]):
         if not len(candidates):
             return []
         job = FitJob(group_number, tuple(candidates.tolist()), split_number)
-        self.table.note_submission(job.candidates, split_number)
+        self.table.note_submission(job.candidate_numbers, split_number)
         return [job]
 
     def refit(self, fits: Bools) -> None:
@@ -165,7 +165,7 @@ class FitLoop(Generic[TableT]):
         """
         lost = fits.copy()
         for job in self.queue.unfinished_jobs:
-            lost[list(job.candidates), job.split_number] = False
+            lost[list(job.candidate_numbers), job.split_number] = False
         for split_number in np.flatnonzero(lost.any(axis=0)).tolist():
             is_wanted = lost[:, split_number]
             for group_number in np.unique(self.group_of_candidate[is_wanted]).tolist():
@@ -245,17 +245,17 @@ class FitLoop(Generic[TableT]):
         """Return jobs as one task."""
         first = jobs[0]
         table = self.table
-        group = table.candidate_groups[first.candidate_group]
+        group = table.candidate_groups[first.group_number]
         split = table.scheme.splits[first.split_number]
         key = f"fit-{group.short_name}-{split.short_name}-{next(self.engine.serial)}"
         slot = None
         if not self.queue.attempts[first]:  # a job that failed may run in any slot
-            slot = self.slots[key] = self._choose_slot(first.candidate_group)
+            slot = self.slots[key] = self._choose_slot(first.group_number)
         # A worker may drop the cached data of a group, such as its Gram matrix, when no
         # fit of this group is left to submit. If one is tried again, its data are
         # computed again.
         still_open = set(self.group_of_candidate[self.open_fits.any(axis=1)].tolist())
-        ending = frozenset({job.candidate_group for job in jobs} - still_open)
+        ending = frozenset({job.group_number for job in jobs} - still_open)
         batch = self.batch_type(tuple(jobs), ending)
         return Task(key, batch, keeps_output=batch.keeps_models, affinity=slot)
 
@@ -269,12 +269,12 @@ class FitLoop(Generic[TableT]):
             self.batch_size.recent_seconds.append(seconds)
             logger.info(
                 "fit candidates=%s split=%s seconds=%.6f failed=%d",
-                job.candidates,
+                job.candidate_numbers,
                 table.scheme.splits[job.split_number].name,
                 seconds,
                 n_failed,
             )
-            for candidate, result in zip(job.candidates, results, strict=True):
+            for candidate, result in zip(job.candidate_numbers, results, strict=True):
                 if self.raise_failures and result.status is FitStatus.FAILED:
                     reason = result.message.text if result.message else "the fit failed"
                     trained_on = table.scheme.splits[job.split_number].trained_on
@@ -299,7 +299,7 @@ class FitLoop(Generic[TableT]):
                 for part_number in (0, 1):
                     self.queue.try_once_more(replace(job, part_number=part_number))
                 continue
-            for candidate in job.candidates:
+            for candidate in job.candidate_numbers:
                 self._add_result(job, candidate, FitResult.failure(message))
 
     def _add_result(self, job: FitJob, candidate: int, result: FitResult) -> None:

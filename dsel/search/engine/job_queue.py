@@ -93,7 +93,7 @@ class RetriedJob(Protocol):
     """A job that may be tried again as smaller ones."""
 
     @property
-    def candidate_group(self) -> int | None:
+    def group_number(self) -> int | None:
         """Number of the group whose candidates are fitted; None if none is."""
 
     def smaller_jobs(self) -> list[Self]:
@@ -224,7 +224,7 @@ class JobQueue(Generic[J, R]):
         the candidates fail instead, and the run continues.
         """
         # Deaths in several groups are no fault of one learner, but of the cluster.
-        group_numbers = {job.candidate_group for job in self.deaths}
+        group_numbers = {job.group_number for job in self.deaths}
         n_deaths, n_groups = len(self.deaths), len(group_numbers)
         if not self.any_done and n_deaths >= MOST_DEATHS and n_groups > 1:
             raise ClusterLostError(

@@ -99,10 +99,10 @@ class JobContext:
 class FitJob:
     """Candidates of one candidate group on one split."""
 
-    candidate_group: int
+    group_number: int
     """Number of the candidate group."""
-    candidates: tuple[int, ...]
-    """Candidate numbers, ascending."""
+    candidate_numbers: tuple[int, ...]
+    """Numbers of the candidates, ascending."""
     split_number: int
     """Position of the split in `CVScheme.splits`."""
     part_number: int | None = None
@@ -110,17 +110,19 @@ class FitJob:
 
     def smaller_jobs(self) -> list["FitJob"]:
         """Return one job for each candidate."""
-        return [replace(self, candidates=(candidate,)) for candidate in self.candidates]
+        return [
+            replace(self, candidate_numbers=(number,))
+            for number in self.candidate_numbers
+        ]
 
 
 @dataclass(frozen=True)
 class ChosenFitJob:
     """A chosen candidate, for one of the bounded models."""
 
-    candidate_group: int
+    group_number: int
     """Number of the candidate group."""
-    candidate: int
-    """Number of the candidate."""
+    candidate_number: int
     model_ref: ModelRef
     """The fold that the model leaves out; None for that of all rows."""
 
@@ -246,7 +248,7 @@ class CountJob:
     """Numbers of the model sets in the `PoolTable`."""
 
     @property
-    def candidate_group(self) -> None:
+    def group_number(self) -> None:
         """None, since a pass fits nothing."""
 
     def smaller_jobs(self) -> list["CountJob"]:

@@ -182,12 +182,12 @@ def choose_counted_groups(
 
 
 def read_prior(
-    prior: PriorLike, method: CertificateMethod, candidates: Sequence[Options]
+    prior: PriorLike, method: CertificateMethod, candidate_params: Sequence[Options]
 ) -> Floats | None:
     """Return the shares of delta by a prior, (n_candidates,); None without one."""
     if prior is None:
         return None
-    n = len(candidates)
+    n = len(candidate_params)
     if not method.supports_prior:
         reason = "a nested search does not pay for its candidates"
         raise ValueError(
@@ -199,7 +199,7 @@ def read_prior(
     weights: Any = prior
     if callable(prior):
         weights = []
-        for params in candidates:
+        for params in candidate_params:
             try:
                 # The function gets a copy, since code of the user may change its
                 # arguments.

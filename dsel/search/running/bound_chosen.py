@@ -75,7 +75,7 @@ def bound_chosen(
     }
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deployed = bounded[search.deploy if search.deploy in bounded else ONE_FOLD]
-    candidates = search.axes.candidates
+    candidate_params = search.axes.candidates
     advice = Advice()
     advice.find(
         notes_on_found_rows,
@@ -93,7 +93,7 @@ def bound_chosen(
         search_counts.status,
         search_counts.problems,
         search_counts.texts,
-        candidates,
+        candidate_params,
     )
     advice.find(caveats_of_evidence, evidence)
     forecast = advice.call(forecast_queries, search, counted_models)
@@ -113,14 +113,14 @@ def bound_chosen(
         queries=make_queries(search, counted_models, joint_bounds.main),
         forecast=forecast,
         fold_forecast=fold_forecast,
-        n_candidates=len(candidates),
+        n_candidates=len(candidate_params),
         fold_params=tuple(
-            params_of_fold(chosen, candidates, fold)
+            params_of_fold(chosen, candidate_params, fold)
             for fold in range(search.scheme.n_folds)
         ),
         # A grid that sets no parameter has a single candidate: the procedure itself.
         procedure=""
-        if candidates[deployed.candidate]
+        if candidate_params[deployed.candidate]
         else name_procedure(chosen.models_by_name[deployed.name]),
         renamings=search.renamings,
         **largest_class(description.class_rows),
@@ -129,14 +129,14 @@ def bound_chosen(
 
 
 def params_of_fold(
-    chosen: ChosenModels, candidates: Sequence[Options], fold: int
+    chosen: ChosenModels, candidate_params: Sequence[Options], fold: int
 ) -> Options | None:
     """Return the parameters chosen without a fold; None if its model is missing.
 
     If the model is itself a search, such as a GridSearchCV, its fit has chosen them.
     """
     model = chosen.models.get(fold)
-    params = candidates[chosen.candidates.by_fold[fold]]
+    params = candidate_params[chosen.chosen_candidates.by_fold[fold]]
     return params or (None if model is None else best_params(model))
 
 
@@ -150,7 +150,7 @@ def make_bounded_model(
     """Return the certificate and the reports of one model, by its name."""
     chosen, context = counted_models.chosen, search.context
     ref = chosen.ref_by_name[name]
-    candidate, model = chosen.candidates.candidate_of(ref), chosen.models[ref]
+    candidate, model = chosen.chosen_candidates.candidate_of(ref), chosen.models[ref]
     certificate = certify_model(search, chosen, description, joint_bounds.main, name)
     # Both models get these caveats: rows of a failed fold count as errors in either
     # estimate.

@@ -143,7 +143,7 @@ def caveats_of_fits(
     status: AnyArray,
     problems: NDArray[np.object_],
     texts: Sequence[str] | AnyArray,
-    candidates: Sequence[Options],
+    candidate_params: Sequence[Options],
 ) -> list[Caveat]:
     """Return a caveat for each kind of problem, which names the first candidates.
 
@@ -165,9 +165,9 @@ def caveats_of_fits(
         (has_stopped, "fits of {} " + unscaled),
     ):
         if n := int(has_problem.sum()):
-            named = np.array(candidates, object)[has_problem.ravel()]
+            named = np.array(candidate_params, object)[has_problem.ravel()]
             examples = ""
-            if len(candidates) > 1:
+            if len(candidate_params) > 1:
                 shown = [f"({short_params_text(params)})" for params in named]
                 examples = " " + shorten_text(
                     listing(shown, MOST_CANDIDATES_NAMED), 200

@@ -132,7 +132,7 @@ def count_only_fold(
     chosen = ChosenModels(
         # The only candidate is both the one chosen without the fold and the one chosen
         # by all rows.
-        candidates=ChosenCandidates(candidate, (candidate,)),
+        chosen_candidates=ChosenCandidates(candidate, (candidate,)),
         models={0: fitted_group.model(candidate, 0)},
         fold_counts_of=fold_counts_of,
         fold_scores=np.array([score]),

@@ -55,7 +55,7 @@ from dsel.typing import Model
 class ChosenModels:
     """The fitted models of the chosen candidates, with their counts on the folds."""
 
-    candidates: ChosenCandidates
+    chosen_candidates: ChosenCandidates
     """The chosen candidates: one for each fold, and one by all rows."""
     models: Mapping[ModelRef, Model]
     """The fitted estimators, without those whose fit failed; that of all rows is fitted
@@ -141,12 +141,12 @@ def add_chosen(
     return replace(
         counts,
         messages={**chosen.messages, **inner_counts.messages},
-        outer_candidate=np.array(chosen.candidates.by_fold),
+        outer_candidate=np.array(chosen.chosen_candidates.by_fold),
     )
 
 
 def fit_chosen(
-    run: Run, engine: Engine, candidates: ChosenCandidates, inner_scores: Floats
+    run: Run, engine: Engine, chosen_candidates: ChosenCandidates, inner_scores: Floats
 ) -> ChosenModels:
     """Fit the chosen candidates without each fold and on all rows; count the folds.
 
@@ -157,8 +157,8 @@ def fit_chosen(
     Raises AllFitsFailedError if no model of a fold could be fitted.
     """
     models_to_fit = deque(run.search.models_to_fit)
-    fits = ChosenFitLoop(run, engine, candidates, models_to_fit).fit()
-    return collect_models(run, candidates, fits, inner_scores)
+    fits = ChosenFitLoop(run, engine, chosen_candidates, models_to_fit).fit()
+    return collect_models(run, chosen_candidates, fits, inner_scores)
 
 
 @dataclass(eq=False)
@@ -167,7 +167,7 @@ class ChosenFitLoop:
 
     run: Run
     engine: Engine
-    candidates: ChosenCandidates
+    chosen_candidates: ChosenCandidates
     waiting: deque[ModelRef]
     """Models whose fits are not submitted yet."""
     fits: dict[ModelRef, ChosenFit] = field(init=False, default_factory=dict)
@@ -190,7 +190,7 @@ class ChosenFitLoop:
         if not self.waiting:
             return []
         model_ref = self.waiting.popleft()
-        candidate = self.candidates.candidate_of(model_ref)
+        candidate = self.chosen_candidates.candidate_of(model_ref)
         candidate_group = self.run.search.context.candidate_group_of(candidate)
         return [ChosenFitJob(candidate_group.number, candidate, model_ref)]
 
@@ -198,7 +198,7 @@ class ChosenFitLoop:
         """Return the task of a fit."""
         [job] = jobs
         search = self.run.search
-        candidate_group = search.context.candidate_groups[job.candidate_group]
+        candidate_group = search.context.candidate_groups[job.group_number]
         split = search.scheme.outer_split(job.model_ref)
         key = f"fit-chosen-{candidate_group.short_name}-{split.short_name}"
         key += f"-{next(self.engine.serial)}"
@@ -208,7 +208,7 @@ class ChosenFitLoop:
 
 def collect_models(
     run: Run,
-    candidates: ChosenCandidates,
+    chosen_candidates: ChosenCandidates,
     fits: Mapping[ModelRef, ChosenFit],
     inner_scores: Floats,
 ) -> ChosenModels:
@@ -224,7 +224,7 @@ def collect_models(
     why_unpredicted = dict[ModelRef, str]()
     for ref in search.models_to_fit:
         fit, split = fits[ref], scheme.outer_split(ref)
-        message, candidate = fit.result.message, fit.job.candidate
+        message, candidate = fit.result.message, fit.job.candidate_number
         if fit.result.status is FitStatus.FAILED:
             why_failed[ref] = message.text if message else "the fit failed"
             continue
@@ -253,7 +253,7 @@ def collect_models(
     limits = losses.main_limits(fold_counts_of, search.planned_delta)
     has_model = np.array([fold in models for fold in folds])
     return ChosenModels(
-        candidates=candidates,
+        chosen_candidates=chosen_candidates,
         models=models,
         fold_counts_of=fold_counts_of,
         fold_scores=np.ravel(fold_scores),
@@ -312,7 +312,7 @@ def join_models(context: JobContext, chosen_fits: Iterable[ChosenFit]) -> Joined
     # Models of one candidate share work when they predict.
     by_candidate: dict[int, list[ChosenFit]] = {}
     for fit in done:
-        by_candidate.setdefault(fit.job.candidate, []).append(fit)
+        by_candidate.setdefault(fit.job.candidate_number, []).append(fit)
     joined_groups = []
     for candidate, fits in by_candidate.items():
         fitted_groups = [fit.fitted_group for fit in fits]
@@ -330,8 +330,11 @@ def key_of_chosen(search: PlannedSearch, chosen: ChosenModels) -> str:
     Slices that an earlier run counted are of these models only if the same fits failed,
     and the rows that it queried depend on the deployed fold.
     """
-    candidates = chosen.candidates
-    candidate_numbers = *candidates.by_fold, candidates.candidate_of_all_rows
+    chosen_candidates = chosen.chosen_candidates
+    candidate_numbers = (
+        *chosen_candidates.by_fold,
+        chosen_candidates.candidate_of_all_rows,
+    )
     key = f"chosen-{'-'.join(map(str, candidate_numbers))}"
     folds = range(search.scheme.n_folds)
     key += "".join(f"-without-{fold}" for fold in folds if fold not in chosen.models)

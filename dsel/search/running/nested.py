@@ -75,11 +75,11 @@ def search_nested(run: Run) -> Outcome:
         counts = inner.final_counts(table, description.data)
         # This check comes before the fits of the chosen candidates, which take time.
         check_failures(search, counts, table.unpredicting_candidates)
-        candidates = inner.choose_candidates(table)
+        chosen_candidates = inner.choose_candidates(table)
         return certify_choices(
             run,
             engine,
-            candidates,
+            chosen_candidates,
             counts,
             description,
             search.pool_reading(findings),
@@ -90,7 +90,7 @@ def search_nested(run: Run) -> Outcome:
 def certify_choices(
     run: Run,
     engine: Engine,
-    candidates: ChosenCandidates,
+    chosen_candidates: ChosenCandidates,
     inner_counts: SearchCounts,
     description: RunDescription,
     reading: PoolReading,
@@ -103,8 +103,8 @@ def certify_choices(
     describes how the pass over the pool reads it.
     """
     search = run.search
-    scores = inner_counts.fold_scores[list(candidates.by_fold)].mean(axis=1)
-    chosen = fit_chosen(run, engine, candidates, scores)
+    scores = inner_counts.fold_scores[list(chosen_candidates.by_fold)].mean(axis=1)
+    chosen = fit_chosen(run, engine, chosen_candidates, scores)
     search_counts = add_chosen(search, inner_counts, chosen)
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
@@ -164,7 +164,7 @@ def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedM
     outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
     # The cube has no candidate of all rows. Where no bound names it, its model is not
     # returned, so that any candidate may stand there.
-    candidates = ChosenCandidates(
+    chosen_candidates = ChosenCandidates(
         choice.candidates.get(ALL_ROWS, outer[0]), tuple(outer)
     )
     # The plan repeats what was declared of the pool, so the count is that of the run.
@@ -174,7 +174,9 @@ def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedM
     if scores is None:
         scores = fold_error_rates(counts)
     with open_engine(run) as engine:
-        refitted = fit_chosen(run, engine, candidates, scores[outer].mean(axis=1))
+        refitted = fit_chosen(
+            run, engine, chosen_candidates, scores[outer].mean(axis=1)
+        )
         counted_models = count_chosen(
             run, engine, refitted, n_duplicates, run.search.context.reading
         )

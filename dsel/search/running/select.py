@@ -272,7 +272,7 @@ def _find_chosen(cube: xr.Dataset, choice: Choice) -> Choice:
     return replace(choice, bounded_models=models)
 
 
-def _find_params(candidates: Sequence[Options], params: Options) -> int | None:
+def _find_params(candidate_params: Sequence[Options], params: Options) -> int | None:
     """Return the first place of the candidate with these parameters; None without one.
 
     Parameters may have other names where a dimension was renamed. Then the values
@@ -281,11 +281,11 @@ def _find_params(candidates: Sequence[Options], params: Options) -> int | None:
     values = sorted(map(repr, params.values()))
     matches = [
         place
-        for place, other in enumerate(candidates)
+        for place, other in enumerate(candidate_params)
         if sorted(map(repr, other.values())) == values
         and all(repr(other[key]) == repr(params[key]) for key in {*other} & {*params})
     ]
-    is_one = len({repr(candidates[place]) for place in matches}) == 1
+    is_one = len({repr(candidate_params[place]) for place in matches}) == 1
     return matches[0] if is_one else None
 
 

@@ -48,7 +48,7 @@ def count_fits(tasks):
         (number, job.split_number)
         for task in tasks
         for job in task.work.jobs
-        for number in job.candidates
+        for number in job.candidate_numbers
     )
 
 

@@ -694,7 +694,7 @@ def test_search__a_test_that_kills_its_task_fails_the_search_that_reads_it(part)
         is_search = isinstance(task.work, FitBatch)
         for job in task.work.jobs if is_search else ():
             if (
-                0 in job.candidates
+                0 in job.candidate_numbers
                 and job.split_number == 3
                 and job.part_number in (None, part)
             ):
@@ -719,7 +719,7 @@ def test_search__a_fit_that_kills_its_tasks_fails_its_candidate():
     def fault(task):
         is_search = isinstance(task.work, FitBatch)
         for job in task.work.jobs if is_search else ():
-            if 0 in job.candidates and job.split_number == 3:
+            if 0 in job.candidate_numbers and job.split_number == 3:
                 raise MemoryError("4 workers died")
 
     made = plan(grid={"max_depth": [1, 4]}, pool=None)
