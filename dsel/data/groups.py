@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Number
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -138,8 +138,18 @@ def normalize_spelling(ids: pd.DataFrame) -> pd.Series:
     return spelled
 
 
-def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
-    """Return rows and keys; if `groups` names a column, it is removed from the rows.
+class GroupedRows(NamedTuple):
+    """Rows without a column of groups, and the key of the group of each row."""
+
+    rows: Any
+    keys: Any
+    """The keys as they were passed, or the column; None without groups."""
+    column: str | int | None
+    """Name of the column that the keys were taken from; None if they were passed."""
+
+
+def take_groups(X: Any, groups: Any) -> GroupedRows:
+    """Take the keys of groups; a column that `groups` names is removed from the rows.
 
     Raises ValueError where there is no such column.
     """
@@ -157,7 +167,7 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
     )
     if not is_name:
         _check_no_names(columns, groups)
-        return X, groups
+        return GroupedRows(X, groups, None)
     check_rows(X)
     if columns is None:
         raise ValueError(
@@ -171,7 +181,7 @@ def take_groups(X: Any, groups: Any) -> tuple[Any, Any]:
             f"keys of the rows{did_you_mean(groups, columns)}"
         )
     frame = X if isinstance(X, pd.DataFrame) else nw.from_native(X, eager_only=True)
-    return without_column(X, groups), frame[groups]
+    return GroupedRows(without_column(X, groups), frame[groups], groups)
 
 
 def _check_no_names(columns: list[Any] | None, groups: Any) -> None:

@@ -6,9 +6,9 @@ from itertools import islice
 from math import isinf, nan
 from typing import Any, Final, NamedTuple, cast
 
-from dsel.arrays import Floats, Integers
+from dsel.arrays import Integers
 from dsel.checks import check_probability, did_you_mean, show
-from dsel.losses.base import DeltaDivision, FoldCounts, Loss, PlannedDelta, Statistic
+from dsel.losses.base import DeltaDivision, Loss, PlannedDelta, Statistic
 from dsel.losses.baseline_difference import BaselineBound, BaselineDifference
 from dsel.losses.by_class import (
     ClassRate,
@@ -20,7 +20,7 @@ from dsel.losses.by_class import (
 from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
 from dsel.losses.calls import naming_loss
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence, ModelBounds, bound_models, limits_of_loss
+from dsel.losses.joint import Evidence, ModelBounds, bound_models
 from dsel.losses.makers import MOST_CLASSES, as_labels
 from dsel.losses.regression import DEFAULT, ErrorQuantile
 from dsel.losses.texts import loss_of_name
@@ -195,32 +195,21 @@ class DeclaredLosses:
             return []
         return [*map(FewRows, self.by_value.caveats(n_folds, VALUES_SHARE * delta))]
 
-    def main_division(self, planned: PlannedDelta) -> DeltaDivision:
+    def main_division(self, planned_delta: PlannedDelta) -> DeltaDivision:
         """Return the division of the main loss's part of delta."""
-        return planned.divide(self.divide_delta(planned.model_delta).main)
-
-    def main_limits(
-        self, fold_counts_of: Mapping[Statistic, FoldCounts], planned: PlannedDelta
-    ) -> Floats:
-        """Return the main loss's limits of the models of all folds, (n_folds,)."""
-        return limits_of_loss(self.main, fold_counts_of, self.main_division(planned))
+        return planned_delta.divide(self.divide_delta(planned_delta.model_delta).main)
 
     def bound(
-        self,
-        evidence: Evidence,
-        planned: PlannedDelta,
-        fold: int,
-        limits: Floats | None = None,
+        self, evidence: Evidence, planned_delta: PlannedDelta, fold: int
     ) -> "JointBounds":
         """Bound the main loss and all numbers of the reports, all at once.
 
-        The model of `fold` is deployed; `limits` are those of `main_limits`, which may
-        have chosen it, or None to compute them.
+        The model of `fold` is deployed. Limits of the main loss may have chosen it.
         The comparison with a baseline has its own delta: it holds together with the
         others at twice delta.
         """
         main = bound_models(
-            self.main, evidence, self.main_division(planned), fold, limits
+            self.main, evidence, self.main_division(planned_delta), fold
         )
         folds = evidence.fold_counts_of[self.main.statistic]
         expected_holdout = nan
@@ -229,17 +218,20 @@ class DeclaredLosses:
                 # A report costs the bound some of delta. A hold-out set has no report
                 # and could spend all of delta, so that the comparison is the same for
                 # every `report`.
-                expected_holdout = self.main.expected_holdout(folds, planned.delta)
-        division = planned.divide(self.divide_delta(planned.model_delta).reported)
+                expected_holdout = self.main.expected_holdout(
+                    folds, planned_delta.delta
+                )
+        reported_delta = self.divide_delta(planned_delta.model_delta).reported
+        division = planned_delta.divide(reported_delta)
         report_bounds = tuple(
             bound_models(loss, evidence, division, fold) for loss in self.report_losses
         )
         by_value: tuple[ModelBounds, ...] = ()
         if self.by_value is not None:
-            by_value = self.by_value.bounds(evidence, planned, fold)
+            by_value = self.by_value.bounds(evidence, planned_delta, fold)
         baseline_bounds: tuple[BaselineBound, ...] = ()
         if self.baseline is not None:
-            baseline_bounds = self.baseline.bounds(evidence, planned, fold)
+            baseline_bounds = self.baseline.bounds(evidence, planned_delta, fold)
         return JointBounds(
             main, report_bounds, by_value, baseline_bounds, expected_holdout
         )

@@ -105,30 +105,21 @@ def fold_to_deploy(limits: Floats, has_model: Bools, ranks: NDArray[np.intp]) ->
     return int(near[np.lexsort((limits[near], ranks[near]))[0]])
 
 
-def limits_of_loss(
-    loss: Loss, fold_counts_of: Mapping[Statistic, FoldCounts], division: DeltaDivision
-) -> Floats:
+def fold_limits(loss: Loss, folds: FoldCounts, division: DeltaDivision) -> Floats:
     """Return the limits of the models of all folds, (n_folds,), which hold at once."""
     with naming_loss(loss, "limits"):
-        return loss.limits(fold_counts_of[loss.statistic], division.label_delta)
+        return loss.limits(folds, division.label_delta)
 
 
 def bound_models(
-    loss: Loss,
-    evidence: Evidence,
-    division: DeltaDivision,
-    fold: int,
-    limits: Floats | None = None,
+    loss: Loss, evidence: Evidence, division: DeltaDivision, fold: int
 ) -> ModelBounds:
     """Bound the model of a fold, and that of all rows, by one loss.
 
-    The limits of all folds hold at once, so counts may have chosen the fold. `limits`
-    are those of `limits_of_loss` where they are known already.
+    The limits of all folds hold at once, so counts may have chosen the fold.
     """
     folds = evidence.fold_counts_of[loss.statistic]
-    if limits is None:
-        limits = limits_of_loss(loss, evidence.fold_counts_of, division)
-    one_fold = float(limits[fold])
+    one_fold = float(fold_limits(loss, folds, division)[fold])
     with naming_loss(loss, "estimate"):
         estimate = loss.estimate(folds)
     pool_counts = evidence.pool_counts_of.get(loss.statistic)

@@ -317,10 +317,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
                 f"`fit` has no argument `{name}`: {OF_OTHER_SEARCHES[name]}."
             )
         check_fit_names(fit_params, self.fit, self.estimator)
-        X, keys = take_groups(X, groups)
-        # Passed keys are returned as they are; a name is replaced by the values of its
-        # column.
-        self._groups_column = None if keys is groups else groups
+        X, group_keys, self._groups_column = take_groups(X, groups)
         options = SearchOptions(
             certificate=self.certificate,
             deploy=self.deploy,
@@ -335,7 +332,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
             prior=self.prior,
             n_queries=self.n_queries,
             fit_params=self.routed_fit_params(fit_params),
-            groups=keys,
+            groups=group_keys,
             baseline=baseline,
         )
         plan = make_plan(

@@ -186,7 +186,7 @@ def _read_counted_rows(
     is_regression = is_regressor(returned_model(model))
     check_order(X, y)
     y = one_column(y)
-    X, keys = take_groups(X, groups)
+    X, group_keys, _ = take_groups(X, groups)
     X = X.compute() if hasattr(X, "compute") else X
     features, columns = checked_features(X, as_frame=True)
     n_rows = features.shape[0]
@@ -210,13 +210,13 @@ def _read_counted_rows(
         classes = np.unique(np.concatenate([known, labels]))
     counted_rows = X if hasattr(X, "shape") else np.asarray(X)
     counted_rows = rows_by_name(counted_rows, names_of_columns(model), " of `model`")
-    if keys is not None:
-        key_groups = read_row_groups(keys, n_rows)
-        counted = np.flatnonzero(key_groups.draw_rows(seed_from(random_state)))
+    if group_keys is not None:
+        row_groups = read_row_groups(group_keys, n_rows)
+        counted = np.flatnonzero(row_groups.draw_rows(seed_from(random_state)))
         counted_rows = _safe_indexing(counted_rows, counted)
         features = features[counted]
         labels = labels[counted]
-        n_groups = key_groups.n_groups
+        n_groups = row_groups.n_groups
     targets = labels if is_regression else codes_of(labels, classes)
     target = getattr(y, "name", None)
     return CountedRows(

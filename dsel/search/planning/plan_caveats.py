@@ -20,8 +20,9 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.targets import notes_on_copies, notes_on_similar_labels
 from dsel.losses.base import FoldCounts, Loss, Rows, stack_folds
-from dsel.losses.calls import count_rows, naming_loss
+from dsel.losses.calls import count_rows
 from dsel.losses.declared import DeclaredLosses, FewRows
+from dsel.losses.joint import fold_limits
 from dsel.results.caveats import (
     Caveat,
     Effect,
@@ -455,9 +456,8 @@ def smallest_limit(search: PlannedSearch, factor: int = 1) -> float:
         ]
     )
     counts = FoldCounts(factor * perfect, factor * np.array([len(f) for f in folds]))
-    delta = losses.main_division(search.planned_delta).label_delta
-    with naming_loss(main, "limits"):
-        return float(np.min(main.limits(counts, delta))) / main.largest
+    limits = fold_limits(main, counts, losses.main_division(search.planned_delta))
+    return float(np.min(limits)) / main.largest
 
 
 def note_on_possible_bound(search: PlannedSearch, most: float = LARGE) -> str:

@@ -227,10 +227,11 @@ def plan_for(
     caller_settings: CallerSettings,
 ) -> Plan:
     """Plan a search, as `plan_search` does, for a system that knows more about it."""
-    X, groups = take_groups(X, search_options.groups)
-    search_options = replace(search_options, groups=groups)
+    rows, group_keys, _ = take_groups(X, search_options.groups)
+    search_options = replace(search_options, groups=group_keys)
+    y = one_column(y)
     return make_plan(
-        estimator, param_grid, X, one_column(y), pool, search_options, caller_settings
+        estimator, param_grid, rows, y, pool, search_options, caller_settings
     )
 
 

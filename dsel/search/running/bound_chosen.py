@@ -65,7 +65,7 @@ def bound_chosen(
     """
     chosen, evidence = counted_models.chosen, counted_models.evidence
     joint_bounds = search.context.losses.bound(
-        evidence, search.planned_delta, chosen.deployed_fold, chosen.limits
+        evidence, search.planned_delta, chosen.deployed_fold
     )
     bounded = {
         name: make_bounded_model(

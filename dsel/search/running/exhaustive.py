@@ -136,7 +136,6 @@ def count_only_fold(
         models={0: fitted_group.model(candidate, 0)},
         fold_counts_of=fold_counts_of,
         fold_scores=np.array([score]),
-        limits=context.losses.main_limits(fold_counts_of, search.planned_delta),
         deployed_fold=0,
     )
     return CountedModels(chosen)

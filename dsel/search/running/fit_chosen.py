@@ -18,7 +18,7 @@ from dsel.data.duplicates import duplicate_finder
 from dsel.errors import AllFitsFailedError
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence, fold_to_deploy
+from dsel.losses.joint import Evidence, fold_limits, fold_to_deploy
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.tasks import Task
@@ -64,8 +64,6 @@ class ChosenModels:
     """Counts of the models without a fold on this fold."""
     fold_scores: Floats
     """The score of each model on its fold, (n_folds,)."""
-    limits: Floats
-    """Limits of the main loss of the models of all folds, (n_folds,)."""
     deployed_fold: int
     """The fold whose model is deployed; labeled rows decide it, before the pool is
     counted."""
@@ -250,14 +248,17 @@ def collect_models(
     fold_scores = [fits[fold].result.scores[:1] or (np.nan,) for fold in folds]
 
     # Labeled rows alone decide which model is deployed, before the pool is counted.
-    limits = losses.main_limits(fold_counts_of, search.planned_delta)
+    limits = fold_limits(
+        losses.main,
+        fold_counts_of[losses.main.statistic],
+        losses.main_division(search.planned_delta),
+    )
     has_model = np.array([fold in models for fold in folds])
     return ChosenModels(
         chosen_candidates=chosen_candidates,
         models=models,
         fold_counts_of=fold_counts_of,
         fold_scores=np.ravel(fold_scores),
-        limits=limits,
         deployed_fold=fold_to_deploy(limits, has_model, tie_ranks(inner_scores)),
         fits=fits,
         failures={ref: causes[ref] for ref in search.models_to_fit if ref in causes},

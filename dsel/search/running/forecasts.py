@@ -111,8 +111,9 @@ def bounds_with_queries(
     These bounds are for comparison: only the plan that was run has a guarantee.
     """
     losses, evidence = search.context.losses, counted_models.evidence
-    planned = replace(search.planned_delta, has_queries=has_queries)
-    division, fold = losses.main_division(planned), counted_models.chosen.deployed_fold
+    planned_delta = replace(search.planned_delta, has_queries=has_queries)
+    division = losses.main_division(planned_delta)
+    fold = counted_models.chosen.deployed_fold
     return bound_models(losses.main, evidence, division, fold)
 
 
