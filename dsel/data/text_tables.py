@@ -453,7 +453,7 @@ def read_text(location: str, request: TableRequest) -> Table:
         caveats += group_caveats
     more: dict[str, Any] = {
         "ids": frame[list(schema.ids)] if schema.ids else None,
-        "notes": tuple(_text_rows(source, request, scans, schema, decimal)),
+        "notes": tuple(_text_rows(source, scans, schema, decimal)),
         "groups": keys,
         "left_out": rows.select(dropped).to_pandas() if dropped else None,
     }
@@ -881,7 +881,6 @@ def _text_labels(
 
 def _text_rows(
     source: TextSource,
-    request: TableRequest,
     scans: Mapping[str, ColumnScan],
     schema: TableSchema,
     decimal: str,

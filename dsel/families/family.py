@@ -396,9 +396,7 @@ class SplitPart(NamedTuple):
     rows: slice | Integers
 
 
-def iter_splits(
-    split_numbers: Sequence[SplitNumbers], n_candidates: int
-) -> Iterator[SplitPart]:
+def iter_splits(split_numbers: Sequence[SplitNumbers]) -> Iterator[SplitPart]:
     """Yield each item and split with the indices of its candidates and rows.
 
     `split_numbers` are the `splits` of `FittedGroup.predict`. At least one of the two

@@ -101,7 +101,7 @@ class LinearStack(FittedEstimators):
         every = None
         if self.offsets.size <= ONE_PRODUCT:
             every = self._codes(X, np.arange(len(self.split_numbers)))
-        for item, split, candidates, rows in iter_splits(splits, n_candidates):
+        for item, split, candidates, rows in iter_splits(splits):
             position = self.split_numbers.index(split)
             if every is not None:
                 codes[item][candidates, rows] = every[candidates, position, rows]

@@ -175,9 +175,7 @@ class FittedEstimators(FittedGroup):
             if len(self.classes)
             else np.full(shape, np.nan)
         )
-        for item, split, candidates, rows in iter_splits(
-            splits, len(candidate_numbers)
-        ):
+        for item, split, candidates, rows in iter_splits(splits):
             chosen_rows, known = X if isinstance(rows, slice) else X[rows], ""
             positions = np.arange(len(candidate_numbers))[candidates].tolist()
             hashes = {

@@ -216,7 +216,7 @@ class PackedSVMs(FittedGroup):
         index_of = dict(zip(self.candidates, every.tolist(), strict=True))
         splits = [n[row_numbers] if np.ndim(n) == 1 else n for n in splits]
         requests: dict[int, list[tuple[int, Integers, Integers]]] = {}
-        for item, split, positions, at in iter_splits(splits, len(every)):
+        for item, split, positions, at in iter_splits(splits):
             requests.setdefault(split, []).append(
                 (item, every[positions], numbered[at])
             )

@@ -305,7 +305,7 @@ class AllFolds(Comparison):
 
     def unpack(
         self, bin_counts: BinCounts, n_rows: int, n_duplicates: int
-    ) -> dict[Any, PoolCounts]:
+    ) -> dict[Statistic, PoolCounts]:
         """Return the counts by statistic, for a pool with `n_duplicates` duplicates."""
         counts = {}
         start = 0

@@ -156,27 +156,15 @@ def read_inputs(
     grid = read_grid(param_grid, seed)
     candidates = make_candidates(estimator, grid, allows_regression=True)
     estimators = [candidate.estimator for candidate in candidates]
-    allow_nan = takes_nan(estimators)
-    as_numbers = not is_classifier(estimators[0])
-    original = labeled_rows(
-        X, y, allow_nan=allow_nan, as_frame=True, as_numbers=as_numbers
-    )
-    # Otherwise each fit would fail, with its own error.
-    check_text(estimators, original.X)
-    check_takes_labels(estimators, original.classes)
+    original = read_labeled_rows(X, y, estimators)
     params = check_fit_params(search_options.fit_params, original.n_rows)
     check_fit_takes(params, estimators)
     row_groups = None
     if search_options.groups is not None:
         row_groups = read_row_groups(search_options.groups, original.n_rows)
-    # With groups one row of each is counted. Values of other rows must not decide which
-    # values are reported: given these, the counted rows would be no fresh draws.
-    counted_rows = (
-        original.X if row_groups is None else original.X[row_groups.draw_rows(seed)]
-    )
     target = getattr(y, "name", None)
-    column = find_column(
-        search_options.report_by, counted_rows, original.columns, target
+    column = find_value_column(
+        search_options.report_by, original, row_groups, seed, target
     )
     texts = candidate_texts(candidates)
     candidate_groups, fit_notes = group_candidates(
@@ -194,7 +182,7 @@ def read_inputs(
         labeled=rows_for_fits(original, candidate_groups, takes_pool=wants_pool),
         given_rows=original.X,
         takes_pool=wants_pool,
-        allow_nan=allow_nan,
+        allow_nan=takes_nan(estimators),
         fit_params=params,
         row_groups=row_groups,
         column=column,
@@ -206,6 +194,41 @@ def read_inputs(
             make_caveats(Effect.PLAN, _notes_of_keys(texts)),
         ),
     )
+
+
+def read_labeled_rows(
+    X: RowsLike, y: LabelsLike, estimators: Sequence[Estimator]
+) -> LabeledRows:
+    """Return the labeled rows; raise where every fit would, each with its own error."""
+    labeled = labeled_rows(
+        X,
+        y,
+        allow_nan=takes_nan(estimators),
+        as_frame=True,
+        as_numbers=not is_classifier(estimators[0]),
+    )
+    check_text(estimators, labeled.X)
+    check_takes_labels(estimators, labeled.classes)
+    return labeled
+
+
+def find_value_column(
+    report_by: str | int | None,
+    labeled: LabeledRows,
+    row_groups: RowGroups | None,
+    seed: int,
+    target: Hashable | None,
+) -> ValueColumn | None:
+    """Return the column of ``report_by=``, with its values in counted rows.
+
+    `target` is the name of `y`.
+    """
+    rows = labeled.X
+    # With groups one row of each is counted. Values of other rows must not decide which
+    # values are reported: given these, the counted rows would be no fresh draws.
+    if row_groups is not None:
+        rows = rows[row_groups.draw_rows(seed)]
+    return find_column(report_by, rows, labeled.columns, target)
 
 
 def rows_for_fits(
