@@ -80,7 +80,8 @@ Vocabulary::
     label          a value of `y` in the words of the user; in code a class has a code
     pool table     the counts of model sets by slice
     SearchCounts   the counts of all candidates, which criteria read; with the evidence
-                   the cube is made of it
+                   the cube is made of it; nested and exhaustive searches have one kind
+                   each
     score          the number by which a loss ranks candidates on their test rows
     statistic      what a loss counts, on each fold and on the pool
     evidence       the counts of the chosen models by statistic, which bound them

@@ -164,6 +164,11 @@ class CVScheme:
         """Held-out rows of each fold, shape (n_folds,)."""
         return np.array([len(split.test_rows) for split in self.fold_splits])
 
+    @property
+    def train_rows(self) -> Integers:
+        """Training rows of the models without each fold, shape (n_folds,)."""
+        return np.array([len(split.train_rows) for split in self.fold_splits])
+
 
 def pairs_of_folds(n_folds: int) -> list[tuple[int, int]]:
     """Return the pairs that are left out, those of neighbors on a circle first.

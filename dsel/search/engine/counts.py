@@ -1,10 +1,10 @@
 """The counts of a search: the tables that it fills, and its final record.
 
 A `FitTable` collects the result of every fit, and a `PoolTable` that of every slice of
-a pass over the pool. When all fits are done, the pruner summarizes them in a
-`SearchCounts`, from which criteria and the cube are computed. Bounds of all candidates
-are criteria. Bounds of chosen models are computed from an `Evidence`, which has their
-counts and no others.
+a pass over the pool. When all fits are done, the pruner summarizes them in
+`NestedCounts` or `ExhaustiveCounts`, from which criteria and the cube are computed.
+Bounds of all candidates are criteria. Bounds of chosen models are computed from an
+`Evidence`, which has their counts and no others.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -51,13 +51,13 @@ class DataSizes:
     """Share of delta of each candidate, (n_candidates,); None for equal shares."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SearchCounts:
-    """All counts of a search's candidates; each field is a variable of the cube.
+    """Counts of a search's candidates; each field is a variable of the cube.
 
     The first axis has the candidates, the second one the folds. A count that was not
-    made is -1, a mean or a time NaN. A field is None if searches of this kind have no
-    such counts. `dsel.names` says what each of them counts.
+    made is -1, a mean or a time NaN. `NestedCounts` and `ExhaustiveCounts` add what
+    only one kind of search counts. `dsel.names` says what each of them is.
     """
 
     data: DataSizes
@@ -66,35 +66,24 @@ class SearchCounts:
     """(n_folds,)."""
     train_rows: Integers
     """(n_folds,)."""
-    fold_errors: Integers | None = None
-    fold_predictions: Integers | None = None
-    fold_loss_mean: Floats | None = None
-    train_errors: Integers | None = None
-    loo_errors: Integers | None = None
-    """(n_candidates,)."""
-    fit_seconds: Floats | None = None
-    full_fit_seconds: Floats | None = None
-    """(n_candidates,)."""
-    counts_on_pool: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    """Counts on the pool for all candidates, by the key of each comparison."""
+    fold_errors: Integers | None
+    """None for regressors."""
+    fold_loss_mean: Floats | None
+    """None where the error ranks candidates."""
     messages: Mapping[int, FitMessage] = field(default_factory=dict)
     """The first message of each candidate whose fits had a problem."""
-    outer_candidate: Integers | None = None
-    """The candidate that was chosen without each fold, (n_folds,)."""
+
+    @property
+    def predictions_by_fold(self) -> Integers:
+        """Number of predictions of the rows of each fold: one for each row."""
+        return self.fold_rows
 
     @property
     def error_rates(self) -> Floats | None:
-        """The error rate on each fold, NaN where not counted; None for regressors.
-
-        Rates are stored, too, since in a nested search several models predict each row,
-        so that errors divided by rows would be wrong.
-        """
+        """The error rate on each fold, NaN where not counted; None for regressors."""
         if self.fold_errors is None:
             return None
-        predictions = self.fold_predictions
-        return error_rates(
-            self.fold_errors, self.fold_rows if predictions is None else predictions
-        )
+        return error_rates(self.fold_errors, self.predictions_by_fold)
 
     @property
     def fold_scores(self) -> Floats:
@@ -126,16 +115,15 @@ class SearchCounts:
             names.FOLD_ROWS: self.fold_rows,
             names.TRAIN_ROWS: self.train_rows,
             names.FOLD_ERRORS: self.fold_errors,
-            names.FOLD_PREDICTIONS: self.fold_predictions,
             names.FOLD_LOSS_MEAN: self.fold_loss_mean,
-            names.TRAIN_ERRORS: self.train_errors,
-            names.LOO_ERRORS: self.loo_errors,
-            names.FIT_SECONDS: self.fit_seconds,
-            names.FULL_FIT_SECONDS: self.full_fit_seconds,
-            names.OUTER_CANDIDATE: self.outer_candidate,
-            **self.counts_on_pool,
+            **self.counts_of_kind,
         }
         return {name: np.asarray(n) for name, n in counts.items() if n is not None}
+
+    @property
+    def counts_of_kind(self) -> Mapping[str, NDArray[Any] | None]:
+        """The counts of this kind of search, by the names of the cube's variables."""
+        raise NotImplementedError
 
     @property
     def problems(self) -> NDArray[np.object_]:
@@ -154,6 +142,55 @@ class SearchCounts:
         """Return the text of a candidate's message; "" without one."""
         message = self.messages.get(candidate)
         return "" if message is None else message.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class NestedCounts(SearchCounts):
+    """Counts of the inner searches of a nested search."""
+
+    fold_predictions: Integers
+    """Predictions of the rows of each fold: by each model without it and another."""
+
+    @property
+    def predictions_by_fold(self) -> Integers:
+        """Number of predictions of the rows of each fold: several for each row.
+
+        Errors divided by rows would be wrong, so the cube has error rates, too.
+        """
+        return self.fold_predictions
+
+    @property
+    def counts_of_kind(self) -> Mapping[str, NDArray[Any] | None]:
+        """The predictions, by the name of the cube's variable."""
+        return {names.FOLD_PREDICTIONS: self.fold_predictions}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExhaustiveCounts(SearchCounts):
+    """Counts of a search that counts all candidates on the same splits."""
+
+    fit_seconds: Floats
+    full_fit_seconds: Floats | None
+    """(n_candidates,); None for a hold-out set, where no candidate is fitted on all
+    rows."""
+    train_errors: Integers | None
+    """Errors of each half on its own rows; None unless splits are halvings."""
+    loo_errors: Integers | None
+    """Leave-one-out errors, (n_candidates,); None where none were planned."""
+    counts_on_pool: Mapping[str, NDArray[Any]]
+    """Counts on the pool for all candidates, by the key of each comparison; empty
+    without a pool."""
+
+    @property
+    def counts_of_kind(self) -> Mapping[str, NDArray[Any] | None]:
+        """Times, further errors and counts on the pool, by name."""
+        return {
+            names.TRAIN_ERRORS: self.train_errors,
+            names.LOO_ERRORS: self.loo_errors,
+            names.FIT_SECONDS: self.fit_seconds,
+            names.FULL_FIT_SECONDS: self.full_fit_seconds,
+            **self.counts_on_pool,
+        }
 
 
 Record = Mapping[str, object]

@@ -18,10 +18,10 @@ from dsel.results.fit_messages import FitMessage
 from dsel.search.design.comparisons import Comparison
 from dsel.search.engine.counts import (
     DataSizes,
+    ExhaustiveCounts,
     FitTable,
     PoolTable,
     Records,
-    SearchCounts,
 )
 from dsel.search.engine.jobs import FitResult, FitStatus, join_tokens
 from dsel.search.engine.pruning import PruningDecision, first_proofs, margin_above
@@ -115,7 +115,7 @@ class ExhaustiveTable(FitTable):
         *,
         status: NDArray[np.int8] | None = None,
         messages: Mapping[int, FitMessage] | None = None,
-    ) -> SearchCounts:
+    ) -> ExhaustiveCounts:
         """Return the counts by which a criterion compares the candidates.
 
         The defaults are the `consecutive_fits`, the pool counts of complete candidates,
@@ -133,11 +133,11 @@ class ExhaustiveTable(FitTable):
         # The errors of a regressor are predictions that are no number.
         is_regression = not data.n_classes
         scores = np.where(shown, self.scores[..., 0], np.nan)[:, :k]
-        return SearchCounts(
-            data,
-            self.status if status is None else status,
-            scheme.fold_rows,
-            np.array([len(split.train_rows) for split in scheme.fold_splits]),
+        return ExhaustiveCounts(
+            data=data,
+            status=self.status if status is None else status,
+            fold_rows=scheme.fold_rows,
+            train_rows=scheme.train_rows,
             fold_errors=None if is_regression else errors[:, :k],
             fold_loss_mean=scores if is_regression else None,
             train_errors=train_errors[:, :k] if scheme.n_halvings else None,
@@ -222,16 +222,16 @@ class ExactPruner:
             beaten = table.active_candidates & is_worse
         return PruningDecision(lower, np.ones(table.fit_status.shape, bool), beaten)
 
-    def _lower_bounds(self, counts: SearchCounts) -> Floats:
+    def _lower_bounds(self, counts: ExhaustiveCounts) -> Floats:
         """Return a lower bound of the value of each candidate."""
         return self.criterion.lower_bound(counts.by_name, self.settings)
 
-    def _best(self, counts: SearchCounts) -> float:
+    def _best(self, counts: ExhaustiveCounts) -> float:
         """Return the smallest value of a complete candidate, or infinity."""
         terms = self.criterion.evaluate(counts.by_name, self.settings)
         return float(np.nanmin(terms.value, initial=np.inf))
 
-    def final_counts(self, table: ExhaustiveTable) -> SearchCounts:
+    def final_counts(self, table: ExhaustiveTable) -> ExhaustiveCounts:
         """Return the counts of a finished run, for the cube."""
         status, shown = table.status, table.consecutive_fits
         pool_shown = table.pool_table.is_complete
@@ -257,7 +257,7 @@ class ExactPruner:
             self.data, shown, pool_shown, status=status, messages=messages
         )
 
-    def choose_candidate(self, search_counts: SearchCounts) -> tuple[int, float]:
+    def choose_candidate(self, search_counts: ExhaustiveCounts) -> tuple[int, float]:
         """Return the chosen candidate, and its value of the criterion.
 
         It has the smallest value; the criterion decides among equal ones.

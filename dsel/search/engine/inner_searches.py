@@ -18,7 +18,7 @@ from dsel.errors import AllFitsFailedError
 from dsel.option_values import Pruning
 from dsel.rounded_texts import name_folds
 from dsel.search.design.folds import CVScheme, InnerTest, ModelRef
-from dsel.search.engine.counts import DataSizes, FitTable, SearchCounts
+from dsel.search.engine.counts import DataSizes, FitTable, NestedCounts
 from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.pruning import PruningDecision, first_proofs, margin_above
 
@@ -264,7 +264,7 @@ class InnerSearches:
         status[failed.any(axis=1)] = names.STATUS_FAILED
         return status
 
-    def final_counts(self, table: FitTable, data: DataSizes) -> SearchCounts:
+    def final_counts(self, table: FitTable, data: DataSizes) -> NestedCounts:
         """Return the counts of the search, with errors on folds of models without them.
 
         Every fitted model without this fold and another one predicts each of its rows.
@@ -286,11 +286,11 @@ class InnerSearches:
             score_sums[fold_cells] += table.scores[test_cells]
             n_models[fold_cells] += 1
         means = np.where(n_models > 0, score_sums / np.maximum(n_models, 1), np.nan)
-        return SearchCounts(
-            data,
-            self.final_status(table, readable_fits),
-            scheme.fold_rows,
-            np.array([len(split.train_rows) for split in scheme.fold_splits]),
+        return NestedCounts(
+            data=data,
+            status=self.final_status(table, readable_fits),
+            fold_rows=scheme.fold_rows,
+            train_rows=scheme.train_rows,
             # Predictions of numbers are not right or wrong.
             fold_errors=np.where(predictions > 0, errors, names.UNCOUNTED)
             if data.n_classes

@@ -33,6 +33,7 @@ from dsel.results.records import to_record
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumptions import PoolFacts
 from dsel.search.engine.counts import DataSizes, SearchCounts
+from dsel.search.running.fit_chosen import CountedModels
 from dsel.search.running.planned_search import PlanFacts, PlannedSearch
 from dsel.search.running.pool_assumptions import (
     caveats_of_fitting_rows,
@@ -152,16 +153,19 @@ def make_cube_of_run(
     search_counts: SearchCounts,
     description: RunDescription,
     choice: Choice | None = None,
-    evidence: Evidence | None = None,
+    counted_models: CountedModels | None = None,
 ) -> xr.Dataset:
     """Return the cube of a finished search.
 
-    It includes the choice, if this is made already, and the evidence of its bounds,
-    unless all candidates are bounded.
+    It includes the choice, if this is made already, and the counts of the chosen
+    models, unless all candidates are bounded.
     """
     scheme, variables = search.scheme, search_counts.by_name
-    if evidence is not None:  # `make_cube` takes those that `dsel.names` describes
-        variables |= evidence.by_name
+    if counted_models is not None:  # `make_cube` takes what `dsel.names` describes
+        variables |= counted_models.evidence.by_name
+        if scheme.is_nested:
+            by_fold = counted_models.chosen.chosen_candidates.by_fold
+            variables[names.OUTER_CANDIDATE] = np.array(by_fold)
     if search_counts.error_rates is not None:
         variables[names.ERROR] = search_counts.error_rates
     variables[names.MESSAGE] = np.array(search_counts.texts, object)
@@ -180,8 +184,8 @@ def make_cube_of_run(
         attributes=attributes_of_run(search, description),
     )
     cube = add_criteria(cube, search.criterion, search.delta)
-    if evidence is not None:
-        cube = add_evidence(cube, evidence)
+    if counted_models is not None:
+        cube = add_evidence(cube, counted_models.evidence)
     return cube if choice is None else cube.assign_attrs({CHOICE: choice.to_json()})
 
 

@@ -75,7 +75,7 @@ def search_exhaustively(run: Run) -> Outcome:
                 )
                 models = counted_models.chosen.models_by_name
                 cube = make_cube_of_run(
-                    search, search_counts, description, choice, counted_models.evidence
+                    search, search_counts, description, choice, counted_models
                 )
             else:
                 cube = make_cube_of_run(search, search_counts, description)

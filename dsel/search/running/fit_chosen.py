@@ -31,7 +31,7 @@ from dsel.search.engine.count_batch import (
     JoinedModels,
     ModelSets,
 )
-from dsel.search.engine.counts import PoolTable, SearchCounts
+from dsel.search.engine.counts import NestedCounts, PoolTable
 from dsel.search.engine.fit_batch import FitChosenBatch
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
 from dsel.search.engine.job_queue import Engine, JobQueue
@@ -122,8 +122,8 @@ class CountedModels:
 
 
 def add_chosen(
-    search: PlannedSearch, inner_counts: SearchCounts, chosen: ChosenModels
-) -> SearchCounts:
+    search: PlannedSearch, inner_counts: NestedCounts, chosen: ChosenModels
+) -> NestedCounts:
     """Return the counts of inner searches, completed by those of the chosen models."""
     counts = inner_counts
     if search.n_candidates == 1:  # inner searches have counted nothing
@@ -136,11 +136,7 @@ def add_chosen(
         )
     if names.FOLD_LOSS_MEAN not in search.criterion.needs:  # errors say the same
         counts = replace(counts, fold_loss_mean=None)
-    return replace(
-        counts,
-        messages={**chosen.messages, **inner_counts.messages},
-        outer_candidate=np.array(chosen.chosen_candidates.by_fold),
-    )
+    return replace(counts, messages={**chosen.messages, **inner_counts.messages})
 
 
 def fit_chosen(

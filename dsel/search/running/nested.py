@@ -16,7 +16,7 @@ from dsel.data.query_rows import read_pool_rows, with_pool_index
 from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
 from dsel.results.cube import fold_error_rates, make_pair_cube, read_counts
-from dsel.search.engine.counts import FitTable, SearchCounts
+from dsel.search.engine.counts import FitTable, NestedCounts
 from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
 from dsel.search.engine.job_queue import Engine
@@ -91,7 +91,7 @@ def certify_choices(
     run: Run,
     engine: Engine,
     chosen_candidates: ChosenCandidates,
-    inner_counts: SearchCounts,
+    inner_counts: NestedCounts,
     description: RunDescription,
     reading: PoolReading,
     *,
@@ -113,9 +113,7 @@ def certify_choices(
     choice = bound_chosen(search, search_counts, counted_models, description)
     return make_outcome(
         search,
-        make_cube_of_run(
-            search, search_counts, description, choice, counted_models.evidence
-        ),
+        make_cube_of_run(search, search_counts, description, choice, counted_models),
         choice,
         partial(dict, chosen.models_by_name),
         pair_results=pair_results,

@@ -15,7 +15,7 @@ from dsel.losses.joint import fold_to_deploy
 from dsel.results.caveats import Effect
 from dsel.results.cube import cv_error, read_counts
 from dsel.search.design.assumptions import PoolFacts
-from dsel.search.engine.counts import PoolTable, SearchCounts
+from dsel.search.engine.counts import NestedCounts, PoolTable
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
 from dsel.search.running.bound_chosen import bound_chosen
 from dsel.search.running.cube_of_run import describe_run
@@ -129,9 +129,10 @@ def bound(search=SEARCH, **changes):
     inputs = fit()
     inputs = replace(inputs, chosen=replace(inputs.chosen, **changes))
     description = describe_run(search, PLAN.facts, PoolFacts())
-    counts = SearchCounts(
-        description.data, np.zeros(3, np.int8), np.full(5, 30), np.full(5, 120),
-        fold_errors=np.full((3, 5), 12), fold_predictions=np.full((3, 5), 120),
+    counts = NestedCounts(
+        data=description.data, status=np.zeros(3, np.int8), fold_rows=np.full(5, 30),
+        train_rows=np.full(5, 120), fold_errors=np.full((3, 5), 12),
+        fold_loss_mean=None, fold_predictions=np.full((3, 5), 120),
     )  # fmt: skip
     return inputs, bound_chosen(search, counts, inputs, description)
 
