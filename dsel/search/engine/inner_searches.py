@@ -200,14 +200,14 @@ class InnerSearches:
     def finalists(self, table: FitTable, readable_fits: Bools) -> Bools:
         """Return the candidates among which the search by all folds chooses.
 
-        They have every fit; with halving they are those with the most fits, which most
-        searches kept.
+        No fit of them failed, and they have every fit; with halving they are those with
+        the most fits, which most searches kept.
         """
-        failed = table.failed_fits & readable_fits
+        has_failed = (table.failed_fits & readable_fits).any(axis=1)
         done = (table.fit_status == FitStatus.DONE) & readable_fits
-        n_fits = np.where(failed.any(axis=1), -1, done.sum(axis=1))
+        n_fits = np.where(has_failed, -1, done.sum(axis=1))
         n_all = n_fits.max() if self.pruning == Pruning.HALVING else done.shape[1]
-        return np.asarray(n_fits == n_all)
+        return np.asarray((n_fits == n_all) & ~has_failed)
 
     def choose_candidates(self, table: FitTable) -> ChosenCandidates:
         """Return the chosen candidates, by all folds and without each.
@@ -218,18 +218,22 @@ class InnerSearches:
         mean_scores, complete = self.mean_scores(table, readable_fits)
         # The last search is the one by all folds. No fold is held out from it, so any
         # function of the labeled rows may choose there.
-        complete[-1] = self.finalists(table, readable_fits)
+        complete[-1] = finalists = self.finalists(table, readable_fits)
+        # After halving finalists may lack different fits, and some folds are harder
+        # than others: they are compared by the fits that all of them have.
+        common_fits = readable_fits & readable_fits[finalists].all(axis=0)
+        mean_scores[-1] = self.mean_scores(table, common_fits)[0][-1]
         eligible = np.where(complete & self.survivors(table), mean_scores, np.inf)
         is_empty = np.asarray(np.isinf(eligible).all(axis=1))
         if is_empty.any():
-            search = f"without {name_folds(int(is_empty.argmax()))}"
+            search_name = f"without {name_folds(int(is_empty.argmax()))}"
             if is_empty[-1]:
-                search = "by all folds"
+                search_name = "by all folds"
             texts = (message.text for message in table.messages.values())
             example = next(texts, "no message")
             raise AllFitsFailedError(
-                f"no candidate can be chosen {search}: a fit of each has failed, such "
-                f"as {example}"
+                f"no candidate can be chosen {search_name}: a fit of each has failed, "
+                f"such as {example}"
             )
         # The smallest number wins a tie, so that neither the order of tasks nor that of
         # sums decides.

@@ -131,6 +131,24 @@ def test_choices__are_one_without_each_fold_and_one_by_all(halving):
     assert [chosen.candidate_of(fold) for fold in (3, None)] == [0, 1]
 
 
+def test_choices__by_all_folds_compare_candidates_on_the_same_rows(halving):
+    # The searches without folds 1 and 4 keep the second candidate alone, all others the
+    # first one, so that each of both lacks a fit.
+    scores = flat(0.2, 0.3, 0.4)
+    for split, pair in enumerate(PAIRS[: len(SCHEME.first_round)]):
+        for fold in {1, 4} & {*pair}:
+            scores[1, split, 1 - pair.index(fold)] = 0.1
+    done = np.ones((N_CANDIDATES, 10), bool)
+    done[0, PAIRS.index((1, 4))] = done[1, PAIRS.index((0, 3))] = False
+    done[2, len(SCHEME.first_round) :] = False
+    scores[:, PAIRS.index((0, 3))] = 0.9  # a hard pair, which the second one lacks
+    table = table_of(scores, done)
+    chosen = halving.choose_candidates(table)
+    assert chosen.by_fold == (0, 1, 0, 0, 1)
+    assert halving.finalists(table, table.finished_fits).tolist() == [True, True, False]
+    assert chosen.candidate_of_all_rows == 0
+
+
 def test_choices__say_which_search_has_no_candidate(halving):
     table = table_of(flat(0.2, 0.3, 0.4))
     table.fit_status[:, 0] = FitStatus.FAILED
