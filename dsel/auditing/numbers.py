@@ -57,7 +57,7 @@ class NumberPopulation(GroupedPopulation):
         off = np.abs(self.targets - predicted)
         return float(self.probabilities[~(off <= tolerance)].sum())  # NaN is beyond
 
-    def outside(self, ends: Floats) -> float:
+    def rate_outside(self, ends: Floats) -> float:
         """Return the exact rate of targets outside of the intervals of their cells."""
         low, high = ends.T[:, :, np.newaxis]
         inside = (low <= self.targets) & (self.targets <= high)

@@ -241,7 +241,7 @@ def search_numbers(draw: Draw, delta: float) -> Claims:
         if np.isfinite(loss.largest):  # the bound is a share, which has no intervals
             continue
         ends = outcome.predict_interval(population.rows, deploy=model_name)
-        claims.append((loss.level, population.outside(ends)))
+        claims.append((loss.level, population.rate_outside(ends)))
         if (report := outcome.choice.tolerances.get(model_name)) is not None:
             claims += [
                 (1.0 - fraction, population.beyond(model, limit))
@@ -268,7 +268,7 @@ def fit_least_squares(draw: Draw, delta: float) -> Claims:
         search.predict_interval(population.rows, model_name)
         for model_name in search.models_
     ]
-    return [(options["loss"].level, population.outside(pair)) for pair in ends]
+    return [(options["loss"].level, population.rate_outside(pair)) for pair in ends]
 
 
 # Controls are broken bounds. They count as certified, and the audit must catch them.

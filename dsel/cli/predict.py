@@ -31,7 +31,7 @@ from dsel.search.outcomes.table_rows import check_values, open_table
 def run(options: PredictOptions) -> None:
     """Predict every row of NEW with the model in RESULTS."""
     import_from_here(options.trust)
-    deployed = _open_deployed(options)
+    deployed = _open_deployed_model(options)
     output, out = options.output, options.out
     progress = row_progress(output.shows_progress, "Predicting")
     try:
@@ -86,7 +86,7 @@ def run(options: PredictOptions) -> None:
 
 def check(options: PredictOptions) -> None:
     """Raise what stops the command before it predicts a row."""
-    deployed = _open_deployed(options)
+    deployed = _open_deployed_model(options)
     text = options.text.arguments
     with offer_new_run(options.results), offer_changed_table(options.new, text):
         table = open_table(
@@ -99,7 +99,7 @@ def check(options: PredictOptions) -> None:
         check_values(table)
 
 
-def _open_deployed(options: PredictOptions) -> Deployed:
+def _open_deployed_model(options: PredictOptions) -> Deployed:
     """Return the model, which reads the words of ``--gap`` as missing values, too."""
     deployed = open_deployed_model(
         options.results, deploy=options.deploy, trusted=options.trust

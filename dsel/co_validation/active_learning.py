@@ -24,7 +24,7 @@ from dsel.data.open import open_pool
 from dsel.data.query_rows import merge_smallest, smallest_rows
 from dsel.data.row_random import ACTIVE_STREAM, row_random_at, seed_from
 from dsel.families.predictions import class_scores
-from dsel.families.prefixes import first_step, with_seeds
+from dsel.families.prefixes import first_step, set_missing_seeds
 from dsel.typing import PoolLike
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ class _Labeling:
         model, known, seed = None, np.sort(self.rows), self.seed
         if len(set(self.y)) > 1:
             # Seeds of the learner depend on the seed and the number of labeled rows.
-            model = with_seeds(clone(self.estimator), seed, len(self.y))
+            model = set_missing_seeds(clone(self.estimator), seed, len(self.y))
             model.fit(native(self.X), np.array(self.y))
 
         def pick_uncertain(X: Any, row_numbers: Integers) -> Picks:

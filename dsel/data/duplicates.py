@@ -44,7 +44,7 @@ def duplicate_finder(pool: Pool, labeled: LabeledRows) -> FindDuplicates:
     dtype = dtype.newbyteorder("=")
     if pool.stored_schema.is_sparse != sparse.issparse(X):
         X = sparse.csr_matrix(X) if pool.stored_schema.is_sparse else X.toarray()
-    known, columns = comparable(X, dtype), [slice(None)]
+    known, columns = make_comparable(X, dtype), [slice(None)]
     if not pool.stored_schema.is_sparse and pool.n_columns >= 2 * _FIRST_COLUMNS:
         # A few columns are compared first: most rows differ there from all known ones.
         columns.insert(0, slice(None, None, pool.n_columns // _FIRST_COLUMNS))
@@ -58,7 +58,7 @@ def duplicate_finder(pool: Pool, labeled: LabeledRows) -> FindDuplicates:
         likely = encode_rows(X)
         rows = np.arange(likely.shape[0])
         for compared_columns, hashed in stages:
-            hashes = row_hashes(comparable(likely[:, compared_columns], dtype))
+            hashes = row_hashes(make_comparable(likely[:, compared_columns], dtype))
             positions = np.searchsorted(hashed, hashes) % len(hashed)
             is_known = np.flatnonzero(hashed[positions] == hashes)
             likely, rows = likely[is_known], rows[is_known]
@@ -87,7 +87,7 @@ def known_hashes(X: Any) -> dict[str, NDArray[np.uint64]]:
     types = [single] if X.dtype == single else [single, double]
     # Values that are too large for float32 are infinite in both tables.
     with np.errstate(over="ignore"):
-        return {t.name: np.unique(row_hashes(comparable(X, t))) for t in types}
+        return {t.name: np.unique(row_hashes(make_comparable(X, t))) for t in types}
 
 
 def find_equal(X: Any, known: Mapping[str, NDArray[np.uint64]]) -> Bools:
@@ -96,7 +96,7 @@ def find_equal(X: Any, known: Mapping[str, NDArray[np.uint64]]) -> Bools:
     dtype = compared_type(X.dtype, widest) if X.dtype.kind == "f" else widest
     dtype = max(dtype, np.dtype(np.float32), key=lambda dtype: dtype.itemsize)
     with np.errstate(over="ignore"):
-        hashes = row_hashes(comparable(X, dtype))
+        hashes = row_hashes(make_comparable(X, dtype))
     return np.isin(hashes, known[dtype.name])
 
 
@@ -106,16 +106,18 @@ def content_random(X: Features, seed: int, stream: int) -> NDArray[np.uint64]:
     Equal rows have equal bits at any position, dense or sparse, in any numeric type.
     """
     key = row_random(seed, stream, 0, 1)
-    return mix_bits(mix_bits(row_hashes(comparable(X, np.dtype(np.float64)))) ^ key)
+    return mix_bits(
+        mix_bits(row_hashes(make_comparable(X, np.dtype(np.float64)))) ^ key
+    )
 
 
-def comparable(X: Features, dtype: np.dtype[Any]) -> Any:
+def make_comparable(X: Features, dtype: np.dtype[Any]) -> Any:
     """Return rows in a form in which equal rows have equal bytes."""
     X = encode_rows(X)
     if sparse.issparse(X):
         matrix = sparse.csr_matrix(X, dtype=dtype, copy=True)
         matrix.sum_duplicates()
-        matrix.data = comparable(matrix.data, dtype)
+        matrix.data = make_comparable(matrix.data, dtype)
         matrix.eliminate_zeros()
         return matrix
     values = np.ascontiguousarray(X, dtype)

@@ -156,7 +156,7 @@ def fold_splits(folds: ArrayLike, is_counted: Bools | None = None) -> tuple[Spli
     return (*splits, all_rows_split(len(fold_of_row), number=n_folds))
 
 
-def given_splits(cv: Any, X: Features, y: Any, groups: Any = None) -> tuple[Split, ...]:
+def splits_of_cv(cv: Any, X: Features, y: Any, groups: Any = None) -> tuple[Split, ...]:
     """Return the splits of a splitter, or of pairs of rows or masks, then ``full``."""
     try:
         iterable = cv.split(X, y, groups) if hasattr(cv, "split") else cv

@@ -108,7 +108,7 @@ class FitCounts:
 
     They accumulate while the group is fitted: a family begins with `empty` ones, and
     its methods `record` and ``record_...`` are the only ones that change them. Later
-    `mark_failed` alone takes a fit back.
+    `record_failure` alone takes a fit back.
     """
 
     errors: Integers
@@ -179,7 +179,7 @@ class FitCounts:
             FitId(candidate, split_number), FitMessage(problem, message)
         )
 
-    def mark_failed(self, index: tuple[int, int], fit: FitId, why: str) -> None:
+    def record_failure(self, index: tuple[int, int], fit: FitId, why: str) -> None:
         """Record a successful fit, at `index` of the arrays, as failed."""
         self.errors[index] = -1
         self.record_message(fit, FitMessage(FitProblem.FAILED, why))

@@ -37,10 +37,10 @@ from dsel.families.fit_arguments import groups_arguments, takes_pool
 from dsel.families.linear import LINEAR, stack_linear
 from dsel.families.predictions import FittedEstimators, predict_codes_or_numbers
 from dsel.families.prefixes import (
+    clone_with_seeds,
     fit_prefix,
     has_prefix,
-    names_without_seed,
-    seeded_clone,
+    names_of_missing_seeds,
     split_params,
 )
 from dsel.results.fit_messages import FitMessage, FitProblem, collect_warnings
@@ -279,15 +279,15 @@ class ScikitLearnFamily(Family):
         )
         with _LIBSVM_DRAWS if draws else nullcontext():
             if arguments or not has_prefix(estimator):
-                model = seeded_clone(estimator, seeds, candidate.all_params)
+                model = clone_with_seeds(estimator, seeds, candidate.all_params)
                 model.fit(native(X[rows]), labels, **arguments)
                 return Fit.of(model, X, split)
             front_seeds, last_seeds = split_params(estimator, seeds)
             # A clone takes a tenth of a small fit, so the first steps are cloned only
             # where they are fitted.
-            last = seeded_clone(estimator[-1], last_seeds, candidate.last_params)
+            last = clone_with_seeds(estimator[-1], last_seeds, candidate.last_params)
             prefix = fit_prefix(
-                lambda: seeded_clone(estimator[:-1], front_seeds),
+                lambda: clone_with_seeds(estimator[:-1], front_seeds),
                 X,
                 y,
                 self.classes,
@@ -326,7 +326,7 @@ class ScikitLearnFamily(Family):
         depend on the candidate. Other seeds come from the parameters, not from the
         candidate's number: adding a candidate to the grid changes no other fit.
         """
-        names = names_without_seed(candidate.all_params)
+        names = names_of_missing_seeds(candidate.all_params)
         if not names:
             return {}
         shared, _ = split_params(candidate.estimator, dict.fromkeys(names))
@@ -344,7 +344,7 @@ class ScikitLearnFamily(Family):
         The size of an ensemble is left out where a larger fit contains a smaller one,
         so that ensembles of all sizes draw alike, in one fit or in several.
         """
-        if not names_without_seed(candidate.all_params):
+        if not names_of_missing_seeds(candidate.all_params):
             return ""
         params: Mapping[str, Any] = candidate.all_params
         if candidate.params:

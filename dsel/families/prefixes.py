@@ -176,7 +176,7 @@ def clone_estimator(estimator: Estimator, params: Options | None = None) -> Any:
     return model.set_params(**frozen) if frozen else model
 
 
-def seeded_clone(
+def clone_with_seeds(
     estimator: Estimator, seeds: Mapping[str, int], params: Options | None = None
 ) -> Any:
     """Return a clone whose `random_state` parameters are `seeds`."""
@@ -184,24 +184,24 @@ def seeded_clone(
     return model.set_params(**seeds) if seeds else model
 
 
-def with_seeds(estimator: Estimator, seed: int, *behind: Any) -> Any:
+def set_missing_seeds(estimator: Estimator, seed: int, *behind: Any) -> Any:
     """Set each `random_state` that is None to a hash of the seed and its name.
 
     `behind` are further texts that are hashed, such as the name of a split.
     """
     missing = {
         name: derive_seed(seed, name, *behind)
-        for name in names_without_seed(estimator.get_params())
+        for name in names_of_missing_seeds(estimator.get_params())
     }
     return estimator.set_params(**missing) if missing else estimator
 
 
-def names_without_seed(params: Options) -> list[str]:
+def names_of_missing_seeds(params: Options) -> list[str]:
     """Return the names of the `random_state` parameters that are None.
 
     Examples
     --------
-    >>> names_without_seed({"pca__random_state": None, "svc__random_state": 3})
+    >>> names_of_missing_seeds({"pca__random_state": None, "svc__random_state": 3})
     ['pca__random_state']
     """
     return [

@@ -38,7 +38,7 @@ from dsel.data.identity import content_hash
 from dsel.data.labeled import check_no_masks
 from dsel.data.lazy import takes_dask_arrays
 from dsel.data.row_random import seed_from
-from dsel.data.splits import Split, fold_splits, given_splits, random_folds
+from dsel.data.splits import Split, fold_splits, random_folds, splits_of_cv
 from dsel.errors import rename_in_errors
 from dsel.families.predictions import predict_numbers
 from dsel.least_squares.certified_choice import (
@@ -664,7 +664,7 @@ class LeastSquaresSearch(BaseSearch):
         """Return the folds of a search without a certificate."""
         cv = ESTIMATE_FOLDS if is_auto(self.cv) else self.cv
         if not isinstance(cv, str) and (hasattr(cv, "split") or np.iterable(cv)):
-            splits = rename_in_errors(WORDS_OF_LEAST_SQUARES)(given_splits)(cv, X, y)
+            splits = rename_in_errors(WORDS_OF_LEAST_SQUARES)(splits_of_cv)(cv, X, y)
             return tuple(split for split in splits if not split.is_all_rows)
         if cv is not None:
             n_folds = check_integer(cv, "cv", at_least=2, at_most=len(y))

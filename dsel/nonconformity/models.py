@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from dsel.arrays import Features, Floats, Integers
 from dsel.data.cache import process_cache
-from dsel.data.duplicates import comparable
+from dsel.data.duplicates import make_comparable
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.assignment import assign_families, name_group
@@ -85,7 +85,7 @@ class ModelSet:
         # of the fit were.
         X = X.toarray() if self.is_dense and issparse(X) else X
         X = csr_matrix(X) if not self.is_dense and not issparse(X) else X
-        return comparable(X, np.dtype(np.float64))
+        return make_comparable(X, np.dtype(np.float64))
 
     def models(self) -> list[Any]:
         """Return the fitted scikit-learn estimators in the order of the candidates."""

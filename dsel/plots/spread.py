@@ -129,7 +129,7 @@ def name_chosen(choice: Choice, values: Floats) -> str:
     return "chosen by another number"
 
 
-def find_dropped(results: xr.Dataset) -> Bools:
+def find_dropped_candidates(results: xr.Dataset) -> Bools:
     """Return which candidates all or some searches dropped: they have fewer fits."""
     counts = read_counts(results)
     is_pruned = counts[names.STATUS] == names.STATUS_PRUNED
@@ -183,7 +183,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     means = np.where(is_whole, losses.mean(axis=1), np.inf)
     if choice.procedure:
         means = _losses_together(results, losses, choice.certificate)
-    is_dropped = find_dropped(results)
+    is_dropped = find_dropped_candidates(results)
     order = np.argsort(means, kind="stable")[: min(n_most, int(is_whole.sum()))]
     order = order[means[order] <= max(FAR * means[order[0]], means[order[:3]].max())]
     if chosen not in order and is_whole[chosen]:

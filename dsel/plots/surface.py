@@ -12,7 +12,7 @@ from dsel.checks import check_choice
 from dsel.criteria.base import Criterion
 from dsel.plots.fitting import LINE_HEIGHT, axes_size, text_width
 from dsel.plots.spread import (
-    find_dropped,
+    find_dropped_candidates,
     fold_losses,
     is_inner,
     name_chosen,
@@ -117,7 +117,7 @@ def plot_surface(
     other_dims = [dim for dim in dims if dim not in (columns, rows)]
     shape = [results.sizes[dim] for dim in dims]
     plane = xr.DataArray(shown.reshape(shape), dims=dims)
-    dropped = xr.DataArray(find_dropped(results).reshape(shape), dims=dims)
+    dropped = xr.DataArray(find_dropped_candidates(results).reshape(shape), dims=dims)
     if other_dims:
         smallest = plane.fillna(np.inf).argmin(dim=other_dims)
         plane, dropped = plane.isel(smallest), dropped.isel(smallest)

@@ -363,17 +363,17 @@ def _display(verbose: bool | None) -> Iterator[Callable[[_State], None] | None]:
     if verbose is False or (verbose is None and is_task()):
         yield None
     elif _can_draw_bars():
-        with _bars() as show, _repeat_while_unchanged(show) as show_now:
+        with _bars() as show, _keep_showing(show) as show_now:
             yield show_now
     else:
         lines = _Lines(0.0 if verbose else SILENT_SECONDS)
-        with _repeat_while_unchanged(lines.show) as show_now:
+        with _keep_showing(lines.show) as show_now:
             yield show_now
         lines.end()
 
 
 @contextmanager
-def _repeat_while_unchanged(
+def _keep_showing(
     show: Callable[[_State], None],
 ) -> Iterator[Callable[[_State], None]]:
     """Yield a function that shows a state now, and again until there is another one.

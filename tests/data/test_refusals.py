@@ -18,7 +18,7 @@ from dsel.data import open_pool, write_pool
 from dsel.data.labeled import labeled_rows, matching_pool
 from dsel.data.open import name_argument
 from dsel.data.row_random import seed_from
-from dsel.data.splits import given_splits, holdout_split, random_folds
+from dsel.data.splits import holdout_split, random_folds, splits_of_cv
 from dsel.data.tables import read_table
 
 X = np.arange(8.0).reshape(4, 2)
@@ -101,7 +101,7 @@ def times(zone):
 
 
 def given(split):
-    return given_splits([split], np.eye(4), [0, 1, 0, 1])
+    return splits_of_cv([split], np.eye(4), [0, 1, 0, 1])
 
 
 def test_name_argument__names_it_though_another_package_quotes_a_name_of_its_own():
@@ -199,7 +199,7 @@ ROWS = [
     (lambda: open_pool(X[:0]).reduce(len, max), V, "must have rows for a pass"),
     (lambda: random_folds(4, 5, seed=1), V, "got 5 folds for 4 rows"),
     (lambda: holdout_split(9, 9, seed=2), V, r"`n_test` must be in \[1, 8\]"),
-    (lambda: given_splits(GroupKFold(2), np.eye(4), [0, 1, 0, 1]), V,
+    (lambda: splits_of_cv(GroupKFold(2), np.eye(4), [0, 1, 0, 1]), V,
      "GroupKFold.* does not split.*`groups`"),
     (lambda: given(([0, 9], [1])), V, "split 0 does not: index 9"),
     (lambda: given(([0, 1],)), V, "split 0 does not: not enough values"),

@@ -5,10 +5,10 @@ from sklearn.model_selection import StratifiedKFold
 
 from dsel.data.splits import (
     fold_splits,
-    given_splits,
     half_splits,
     holdout_split,
     random_folds,
+    splits_of_cv,
 )
 
 
@@ -34,12 +34,12 @@ def test_fold_splits__test_rows_partition_the_rows():
 
 def test_given_splits__are_those_of_a_splitter_row_numbers_and_masks(rng):
     X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
-    *folds, full = given_splits(StratifiedKFold(5), X, y)
+    *folds, full = splits_of_cv(StratifiedKFold(5), X, y)
     expected = [test for _, test in StratifiedKFold(5).split(X, y)]
     assert [f.test_rows.tolist() for f in folds] == [t.tolist() for t in expected]
     assert full.number == 5
     pairs = [([3, 0], [1, 2]), (np.array([False, True, True, False]), [0])]
-    one, other, _ = given_splits(pairs, np.eye(4), [0, 1, 0, 1])
+    one, other, _ = splits_of_cv(pairs, np.eye(4), [0, 1, 0, 1])
     assert (one.train_rows.tolist(), one.test_rows.tolist()) == ([0, 3], [1, 2])
     assert (other.train_rows.tolist(), other.test_rows.tolist()) == ([1, 2], [0])
 

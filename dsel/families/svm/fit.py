@@ -15,7 +15,7 @@ from dsel.data.frames import Frame, names_of_frame
 from dsel.data.identity import content_hash, exact_text
 from dsel.data.splits import Split
 from dsel.families.family import Cache, Candidate, Family, FitCounts, FitId
-from dsel.families.prefixes import clone_estimator, fit_prefix, with_seeds
+from dsel.families.prefixes import clone_estimator, fit_prefix, set_missing_seeds
 from dsel.families.svm.decisions import (
     DecisionWeights,
     arrange_duals,
@@ -157,7 +157,7 @@ class GroupFit:
         if self.untransformed is not None:
             return self.untransformed, ()
         front = clone_estimator(Pipeline(self.steps))
-        front = with_seeds(front, self.family.seed, split.name)
+        front = set_missing_seeds(front, self.family.seed, split.name)
         prefix = fit_prefix(
             lambda: front,
             self.X,

@@ -26,7 +26,7 @@ from scipy import sparse, stats
 from dsel.arrays import Bools, Features, Floats, Integers
 from dsel.bounds.duplicates import copies_refute_independence
 from dsel.checks import SMALLEST_LEVEL
-from dsel.data.duplicates import comparable, duplicate_finder
+from dsel.data.duplicates import duplicate_finder, make_comparable
 from dsel.data.frames import concatenate_rows, encode_rows
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
@@ -269,9 +269,9 @@ def count_repeats(
     X = encode_rows(X)
     double = np.dtype(np.float64)
     step = max(X.shape[1] // _MEMBER_COLUMNS, 1)
-    words = mix_bits(row_hashes(comparable(X[:, ::step], double))) >> np.uint64(11)
+    words = mix_bits(row_hashes(make_comparable(X[:, ::step], double))) >> np.uint64(11)
     is_member = is_fresh & (words * 2.0**-53 < fraction)
-    hashes = row_hashes(comparable(X[np.flatnonzero(is_member)], double))
+    hashes = row_hashes(make_comparable(X[np.flatnonzero(is_member)], double))
     return pd.Series(hashes).value_counts(sort=False)
 
 
@@ -599,7 +599,7 @@ def find_excess_repeats(X: Any, is_second: Bools) -> Bools:
 
 def _find_repeats(X: Any, is_second: Bools) -> Bools:
     """Return a mask of the rows that equal an earlier row of their table."""
-    hashes = row_hashes(comparable(X, np.dtype(np.float64)))
+    hashes = row_hashes(make_comparable(X, np.dtype(np.float64)))
     rows = pd.DataFrame({"row": hashes, "of": is_second})
     return np.array(rows.duplicated(), dtype=np.bool_)
 
@@ -667,7 +667,7 @@ class DuplicatesAcrossFolds:
         Rows in groups must also have the same target: a record that is in another
         group, too, has the same target there.
         """
-        hashes = row_hashes(comparable(labeled.X, np.dtype(np.float64)))
+        hashes = row_hashes(make_comparable(labeled.X, np.dtype(np.float64)))
         if has_groups:
             records = pd.DataFrame({"row": hashes, "target": labeled.y})
             hashes = records.groupby(["row", "target"]).ngroup().to_numpy()

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Features, Integers
 from dsel.checks import did_you_mean, listing, raise_first, show
-from dsel.data.duplicates import comparable
+from dsel.data.duplicates import make_comparable
 from dsel.data.frames import Frame
 from dsel.data.identity import content_hash, row_hashes
 from dsel.data.labeled import LabeledRows, codes_of, names_of_columns
@@ -241,7 +241,7 @@ def check_unseen(known: RowHashes | None, X: Features, baseline: str) -> None:
         return
     counted = f"{n_known:,} of these {n:,} labeled rows"
     _, times = np.unique(
-        row_hashes(comparable(X, np.dtype(np.float64))), return_counts=True
+        row_hashes(make_comparable(X, np.dtype(np.float64))), return_counts=True
     )
     if n_known < n and times[times > 1].sum() >= MANY_DUPLICATES * n:
         warn(

@@ -23,9 +23,9 @@ from dsel.data.splits import (
     Split,
     SplitKind,
     fold_splits,
-    given_splits,
     leave_one_out_split,
     random_folds,
+    splits_of_cv,
 )
 from dsel.errors import OldName
 from dsel.rounded_texts import count_of
@@ -206,7 +206,7 @@ def scheme_of_folds(
     """
     n_folds = number_of_folds(cv, len(labels))
     if n_folds is None:
-        splits = given_splits(
+        splits = splits_of_cv(
             cv, X, labels, None if row_groups is None else row_groups.by_row
         )
     else:

@@ -127,7 +127,7 @@ def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
             pool=context.fitting_pool,
             cache=process_cache(),
         ).fit_counts
-        # Failed fits add -1 here; `mark_failed` below overwrites their sums.
+        # Failed fits add -1 here; `record_failure` below overwrites their sums.
         n_errors += fit_counts.errors[..., 0].sum(axis=1)
         seconds += np.nansum(fit_counts.seconds, axis=1)
         for i, column in np.argwhere(fit_counts.has_failed).tolist():
@@ -140,7 +140,7 @@ def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
     totals.record_seconds(0, seconds)
     for i, reason in failures.items():
         fit = FitId(candidates[i].number, job.split_number)
-        totals.mark_failed((i, 0), fit, reason)
+        totals.record_failure((i, 0), fit, reason)
     results = (
         make_result(totals, (i, 0), FitId(candidate, job.split_number))
         for i, candidate in enumerate(job.candidate_numbers)

@@ -304,7 +304,7 @@ def fail_row_mixers(fitted_group: FittedGroup, split: Split, X: Features) -> Non
     n_differing_rows = np.sum(differs, axis=1)
     for i, n_differing in zip(done.tolist(), n_differing_rows, strict=True):
         if n_differing > 1 or cause:
-            fit_counts.mark_failed(
+            fit_counts.record_failure(
                 (i, column),
                 FitId(fitted_group.candidates[i], split.number),
                 f"`predict` treats {n_differing} of {len(checked)} rows otherwise "
