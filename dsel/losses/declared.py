@@ -56,11 +56,11 @@ class DeclaredLosses:
     """Classes of the certified report; empty without a report."""
     table: ClassTable | None = None
     """The statistic that counts by class; None if no loss uses it."""
-    by_value: LossByValue | None = None
+    value_loss: LossByValue | None = None
     """The loss by the values of a column; None without ``report_by=``."""
     tolerances: tuple[ErrorQuantile, ...] = ()
     """Tolerances of a regressor's report, one for each fraction."""
-    baseline: BaselineDifference | None = None
+    baseline_difference: BaselineDifference | None = None
     """Comparison with a baseline, at its own delta; None without one."""
 
     @property
@@ -71,7 +71,7 @@ class DeclaredLosses:
     @property
     def is_default(self) -> bool:
         """Whether nothing was declared, so that every certificate can be used."""
-        return replace(self, baseline=None) == DeclaredLosses(
+        return replace(self, baseline_difference=None) == DeclaredLosses(
             DEFAULT if self.main.is_regression else ERROR_RATE
         )
 
@@ -87,9 +87,9 @@ class DeclaredLosses:
             text += f" and a report of {count_of(len(self.tolerances), 'share')}"
         if self.report_classes:
             text += f" and a report of {len(self.report_classes)} classes"
-        if self.by_value is not None:
+        if self.value_loss is not None:
             what = "limits" if self.main.is_regression else "errors"
-            column = self.by_value.column
+            column = self.value_loss.column
             text += (
                 f"; {what} by {column.name}, of {count_of(len(column.values), 'value')}"
             )
@@ -109,10 +109,10 @@ class DeclaredLosses:
             # cube shows them.
             statistics.insert(0, ERROR_RATE.statistic)
         statistics += [tolerance.statistic for tolerance in self.tolerances]
-        if self.by_value is not None:
-            statistics.append(self.by_value.statistic)
-        if self.baseline is not None:
-            statistics.append(self.baseline.statistic)
+        if self.value_loss is not None:
+            statistics.append(self.value_loss.statistic)
+        if self.baseline_difference is not None:
+            statistics.append(self.baseline_difference.statistic)
         # Equal statistics are counted once, whichever losses read them.
         return tuple(
             dict.fromkeys(
@@ -136,11 +136,11 @@ class DeclaredLosses:
         the loss of regressors.
         """
         loss = self.main if self.main.is_regression else ERROR_RATE
-        return replace(self, by_value=LossByValue(loss, column))
+        return replace(self, value_loss=LossByValue(loss, column))
 
-    def with_baseline(self, baseline: BaselineDifference) -> "DeclaredLosses":
+    def with_baseline(self, difference: BaselineDifference) -> "DeclaredLosses":
         """Return the losses with a comparison of the models with a baseline."""
-        return replace(self, baseline=baseline)
+        return replace(self, baseline_difference=difference)
 
     def divide_delta(self, delta: float, *, has_values: bool = False) -> "LossDeltas":
         """Return delta of the main loss, and of each number of a report.
@@ -150,7 +150,7 @@ class DeclaredLosses:
         has a fixed part, for any number of values; `has_values` replaces this column
         for a finished search, which no longer has it.
         """
-        if has_values or self.by_value is not None:
+        if has_values or self.value_loss is not None:
             delta *= 1.0 - VALUES_SHARE
         if not self.report_losses:
             return LossDeltas(delta, delta)
@@ -166,17 +166,19 @@ class DeclaredLosses:
         """
         deltas = self.divide_delta(delta)
         with naming_loss(self.main, "caveats"):
-            few = FewRows.of(self.main, self.main.caveats(y, n_folds, deltas.main))
+            few = FewRows.of(
+                self.main, self.main.caveats(y, n_folds, deltas.main_delta)
+            )
         # Precisions of classes have the caveats of their recalls.
         recalls = [
             report_loss
             for report_loss in self.report_losses
             if isinstance(report_loss, Recall)
         ]
-        few += map(FewRows, few_rows_caveat(recalls, y, n_folds, deltas.reported))
+        few += map(FewRows, few_rows_caveat(recalls, y, n_folds, deltas.reported_delta))
         for loss in self.report_losses:
             if not isinstance(loss, ClassRate):
-                few += FewRows.of(loss, loss.caveats(y, n_folds, deltas.reported))
+                few += FewRows.of(loss, loss.caveats(y, n_folds, deltas.reported_delta))
         return list(dict.fromkeys([*few, *self.value_caveats(n_folds, delta)]))
 
     def vacuous_caveats(self, y: Any, n_folds: int, delta: float) -> list[FewRows]:
@@ -191,13 +193,15 @@ class DeclaredLosses:
 
     def value_caveats(self, n_folds: int, delta: float) -> list[FewRows]:
         """Return a caveat about values of a column with too few labeled rows."""
-        if self.by_value is None:
+        if self.value_loss is None:
             return []
-        return [*map(FewRows, self.by_value.caveats(n_folds, VALUES_SHARE * delta))]
+        return [*map(FewRows, self.value_loss.caveats(n_folds, VALUES_SHARE * delta))]
 
     def main_division(self, planned_delta: PlannedDelta) -> DeltaDivision:
         """Return the division of the main loss's part of delta."""
-        return planned_delta.divide(self.divide_delta(planned_delta.model_delta).main)
+        return planned_delta.divide(
+            self.divide_delta(planned_delta.model_delta).main_delta
+        )
 
     def bound(
         self, evidence: Evidence, planned_delta: PlannedDelta, fold: int
@@ -208,9 +212,8 @@ class DeclaredLosses:
         The comparison with a baseline has its own delta: it holds together with the
         others at twice delta.
         """
-        main = bound_models(
-            self.main, evidence, self.main_division(planned_delta), fold
-        )
+        division = self.main_division(planned_delta)
+        main_bounds = bound_models(self.main, evidence, division, fold)
         folds = evidence.fold_counts_of[self.main.statistic]
         expected_holdout = nan
         if len(folds.n_rows) > 1:  # a single fold is a hold-out set itself
@@ -221,28 +224,31 @@ class DeclaredLosses:
                 expected_holdout = self.main.expected_holdout(
                     folds, planned_delta.delta
                 )
-        reported_delta = self.divide_delta(planned_delta.model_delta).reported
-        division = planned_delta.divide(reported_delta)
+        reported_delta = self.divide_delta(planned_delta.model_delta).reported_delta
+        report_division = planned_delta.divide(reported_delta)
         report_bounds = tuple(
-            bound_models(loss, evidence, division, fold) for loss in self.report_losses
+            bound_models(loss, evidence, report_division, fold)
+            for loss in self.report_losses
         )
-        by_value: tuple[ModelBounds, ...] = ()
-        if self.by_value is not None:
-            by_value = self.by_value.bounds(evidence, planned_delta, fold)
+        value_bounds: tuple[ModelBounds, ...] = ()
+        if self.value_loss is not None:
+            value_bounds = self.value_loss.bounds(evidence, planned_delta, fold)
         baseline_bounds: tuple[BaselineBound, ...] = ()
-        if self.baseline is not None:
-            baseline_bounds = self.baseline.bounds(evidence, planned_delta, fold)
+        if self.baseline_difference is not None:
+            baseline_bounds = self.baseline_difference.bounds(
+                evidence, planned_delta, fold
+            )
         return JointBounds(
-            main, report_bounds, by_value, baseline_bounds, expected_holdout
+            main_bounds, report_bounds, value_bounds, baseline_bounds, expected_holdout
         )
 
 
 class LossDeltas(NamedTuple):
     """Delta of the numbers of a plan, which all hold at once."""
 
-    main: float
+    main_delta: float
     """Delta of the main loss."""
-    reported: float
+    reported_delta: float
     """Delta of each number of a report by class, or of tolerances."""
 
 
@@ -250,10 +256,10 @@ class LossDeltas(NamedTuple):
 class JointBounds:
     """All bounds of the bounded models of a plan, from counts of chosen models."""
 
-    main: ModelBounds
+    main_bounds: ModelBounds
     report_bounds: tuple[ModelBounds, ...]
     """Bounds for the report, in the order of `DeclaredLosses.report_losses`."""
-    by_value: tuple[ModelBounds, ...]
+    value_bounds: tuple[ModelBounds, ...]
     """Bounds for the values of a column, in their order."""
     baseline_bounds: tuple[BaselineBound, ...]
     """Comparisons of the model of one fold and then, if any, of that of all rows."""

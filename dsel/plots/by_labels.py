@@ -187,7 +187,7 @@ def _expect_errors(
     declared = DeclaredLosses(report_classes=classes)
     main_delta = declared.divide_delta(
         certificate.delta, has_values=bool(by_value)
-    ).main
+    ).main_delta
     certificate_error, holdout = (
         xr.concat(
             [
@@ -224,7 +224,7 @@ def _expect_tolerances(
     declared = DeclaredLosses(loss, tolerances=tuple(map(ErrorQuantile, fractions)))
     main_delta = declared.divide_delta(
         certificate.delta, has_values=bool(choice.reports_by_value)
-    ).main
+    ).main_delta
     division = DeltaDivision.of_plan(
         main_delta, has_pool=ALL_ROWS in choice.certificates
     )

@@ -141,13 +141,13 @@ class ModelReports:
 
     def report_by_value(self) -> ReportByValue | None:
         """Return the limits for each value of a column."""
-        by_value = self.losses.by_value
+        by_value = self.losses.value_loss
         if by_value is None:
             return None
         column, loss, model_bounds = (
             by_value.column,
             by_value.loss,
-            self.joint_bounds.by_value,
+            self.joint_bounds.value_bounds,
         )
         bounded = self.bounded_values(by_value.losses, model_bounds)
         limits = list(bounded.limits)
@@ -181,7 +181,7 @@ class ModelReports:
 
     def comparison(self) -> BaselineComparison | None:
         """Return the comparison with the baseline, by the rows of a fold."""
-        difference = self.losses.baseline
+        difference = self.losses.baseline_difference
         if difference is None:
             return None
         bound = self.joint_bounds.baseline_bounds[0 if self.is_tested else 1]

@@ -87,7 +87,7 @@ def bound_declared(evidence, planned):
 def test_bounds__compare_with_a_hold_out_set_at_all_of_delta(n_compared):
     planned = PlannedDelta(delta=0.01, has_pool=True, n_compared=n_compared)
     made = bound_declared(evidence(), planned)
-    expected = expected_holdout_bound(made.main.estimate, 80, delta=0.01)
+    expected = expected_holdout_bound(made.main_bounds.estimate, 80, delta=0.01)
     assert made.expected_holdout == expected
 
 
@@ -96,7 +96,7 @@ def test_bounds__of_a_hold_out_set_are_compared_with_no_other():
     planned = PlannedDelta(delta=0.05, has_pool=False)
     made = bound_declared(Evidence(folds, {}), planned)
     assert np.isnan(made.expected_holdout)
-    assert made.main.one_fold_bound < 1
+    assert made.main_bounds.one_fold_bound < 1
 
 
 @pytest.mark.parametrize("query_share", [0.0, 0.21])

@@ -127,12 +127,12 @@ def certify_prefit(
     main = losses.main
     repeats = count_repeats(rows.features, np.ones(rows.n_rows, np.bool_))
     certificate = PrefitCertificate(
-        joint_bounds.main.one_fold_bound,
+        joint_bounds.main_bounds.one_fold_bound,
         delta,
         "holdout",
         AS_GIVEN,
         assumptions=full_list(_assumptions(rows, repeats), has_pool=False),
-        estimate=joint_bounds.main.estimate,
+        estimate=joint_bounds.main_bounds.estimate,
         n_labeled=rows.n_rows,
         is_holdout=True,
         caveats=(

@@ -44,7 +44,7 @@ def check_losses(
             passed.append(f"`loss` {losses.main!r}")
         if losses.report_losses:
             passed.append("`report`")
-        if losses.by_value is not None:
+        if losses.value_loss is not None:
             passed.append(f"`report_by` {report_by!r}")
         is_one = len(passed) == 1
         raise ValueError(
@@ -75,7 +75,7 @@ def check_queries(search: PlannedSearch) -> None:
         (not losses.is_default,
          f"is for loss='error' without a report, got loss={losses.main!r}"
          f"{' and a report' if losses.report_classes else ''}"
-         f"{' and report_by' if losses.by_value is not None else ''}; leave one of "
+         f"{' and report_by' if losses.value_loss is not None else ''}; leave one of "
          f"them out"),
     )  # fmt: skip
     argument = f"`n_queries` {search.n_queries}"
@@ -291,8 +291,8 @@ def plan_identity(
     # plans keep the identity that their stores have.
     if search.pool is not None and search.pool.other_records:
         identity["other_records"] = "declared"
-    if losses.by_value is not None:
-        identity["report_by"] = losses.by_value.column.name
+    if losses.value_loss is not None:
+        identity["report_by"] = losses.value_loss.column.name
     if search.prior_shares is not None:
         identity["prior"] = short_hash(search.prior_shares.tolist())
     if search.n_queries:

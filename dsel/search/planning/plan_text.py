@@ -198,7 +198,7 @@ def _certificate_text(search: PlannedSearch) -> str:
 
 def _baseline(search: PlannedSearch) -> dict[str, str]:
     """Return a text about the baseline by its name; empty without a baseline."""
-    difference = search.context.losses.baseline
+    difference = search.context.losses.baseline_difference
     if difference is None:
         return {}
     what, *other_texts = dict.fromkeys(difference.described)

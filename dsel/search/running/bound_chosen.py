@@ -110,7 +110,7 @@ def bound_chosen(
         deploy=deployed.name,
         expected_holdout=joint_bounds.expected_holdout,
         caveats=caveats_of_choice(description.caveats, advice.caveats),
-        queries=make_queries(search, counted_models, joint_bounds.main),
+        queries=make_queries(search, counted_models, joint_bounds.main_bounds),
         forecast=forecast,
         fold_forecast=fold_forecast,
         n_candidates=len(candidate_params),
@@ -151,7 +151,9 @@ def make_bounded_model(
     chosen, context = counted_models.chosen, search.context
     ref = chosen.ref_by_name[name]
     candidate, model = chosen.chosen_candidates.candidate_of(ref), chosen.models[ref]
-    certificate = certify_model(search, chosen, description, joint_bounds.main, name)
+    certificate = certify_model(
+        search, chosen, description, joint_bounds.main_bounds, name
+    )
     # Both models get these caveats: rows of a failed fold count as errors in either
     # estimate.
     advice = Advice()

@@ -45,7 +45,7 @@ def caveats_of_failed_folds(
     if np.isfinite(joint_bounds.expected_holdout):
         is_too_large = "and the comparison with a hold-out set are"
     end = f"the estimate {is_too_large} too large"
-    if np.isinf(joint_bounds.main.estimate):
+    if np.isinf(joint_bounds.main_bounds.estimate):
         end = "the estimate is without them"
     text = (
         f"{len(failed)} of {search.scheme.n_folds} fits failed "
@@ -155,7 +155,7 @@ def notes_of_choice(
             f"rows of each class{of_training}; deploy={other!r} "
             f"deploys it"
         )
-    main_delta = losses.divide_delta(delta).main
+    main_delta = losses.divide_delta(delta).main_delta
     if main_delta < delta:
         reports = {
             "certified_report()": deployed.report or deployed.tolerances,

@@ -88,7 +88,7 @@ def forecast_folds(
         certificate.n_groups or certificate.n_labeled,
         certificate.n_unlabeled,
         len(search.axes.candidates),
-        losses.divide_delta(search.delta).main,
+        losses.divide_delta(search.delta).main_delta,
         error,
         error,  # the model of all rows plays no role
     )
