@@ -76,7 +76,7 @@ from dsel.typing import (
 
 
 def certify_prefit(
-    model: Model, X: RowsLike, y: LabelsLike, options: SearchOptions
+    model: Model, X: RowsLike, y: LabelsLike, search_options: SearchOptions
 ) -> PrefitCertificate:
     """Bound the loss of a fitted model, from rows that it was not trained on.
 
@@ -85,19 +85,23 @@ def certify_prefit(
 
     Source: Clopper and Pearson (1934). See `dsel.certify`.
     """
-    delta = check_delta(options.delta)
+    delta = check_delta(search_options.delta)
     model = fitted_model(model, "model", allows_regression=True)
-    random_state = 0 if options.random_state is None else options.random_state
-    rows = _read_counted_rows(model, X, y, options.groups, random_state)
-    losses = declare_losses(options.loss, options.report, rows.classes)
-    column = find_column(options.report_by, rows.features, rows.columns, rows.target)
+    random_state = (
+        0 if search_options.random_state is None else search_options.random_state
+    )
+    rows = _read_counted_rows(model, X, y, search_options.groups, random_state)
+    losses = declare_losses(search_options.loss, search_options.report, rows.classes)
+    column = find_column(
+        search_options.report_by, rows.features, rows.columns, rows.target
+    )
     if column is not None:
         losses = losses.with_column(column)
     baseline_codes = None
     by_position = ["`model`"] * takes_positions(model, rows.features)
-    if options.baseline is not None:
+    if search_options.baseline is not None:
         fixed_baseline = read_fixed_baseline(
-            options.baseline, losses, rows.features, rows.classes
+            search_options.baseline, losses, rows.features, rows.classes
         )
         losses = losses.with_baseline(fixed_baseline.difference)
         baseline_codes = fixed_baseline.codes

@@ -84,13 +84,13 @@ BY_ACCURACY: Final = (None, "accuracy", "warn")
 LogisticRegressionCV in scikit-learn 1.9."""
 
 
-def notes_on_scoring(inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
+def notes_on_scoring(search_inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
     """Return a note about a search that ranks by something else than is bounded."""
     if losses.main.is_regression:
         return []
     with_scoring = [
         estimator
-        for candidate in inputs.candidates[:1]
+        for candidate in search_inputs.candidates[:1]
         for estimator in (
             candidate.estimator,
             *candidate.estimator.get_params().values(),
@@ -123,7 +123,7 @@ def notes_on_scoring(inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
 
 def plan_caveats(
     search: PlannedSearch,
-    inputs: SearchInputs,
+    search_inputs: SearchInputs,
     divided_pool: DividedPool,
     duplicates: DuplicatesAcrossFolds,
 ) -> tuple[Caveat, ...]:
@@ -133,7 +133,7 @@ def plan_caveats(
     given_folds = [] if scheme.is_plain_random else [GIVEN_FOLDS]
     group_caveats, in_groups = list[str](), list[Caveat]()
     if row_groups is None:
-        notes = notes_on_identifiers(inputs.given_rows, labeled.columns)
+        notes = notes_on_identifiers(search_inputs.given_rows, labeled.columns)
         in_groups = caveats_of_identifiers(notes)
     else:
         group_caveats = row_groups.caveats() + [UNREAD_POOL] * (
@@ -148,20 +148,23 @@ def plan_caveats(
     similar = notes_on_similar_labels(texts)
     return collect_caveats(
         make_caveats(Effect.VOIDS, given_folds),
-        inputs.caveats,
+        search_inputs.caveats,
         divided_pool.caveats,
         make_caveats(
             Effect.WEAKENS,
-            group_caveats + caveats_of_parameters(inputs.estimator, inputs.candidates),
+            group_caveats
+            + caveats_of_parameters(search_inputs.estimator, search_inputs.candidates),
         ),
         duplicates.caveats(
             has_classes=not search.is_regression, has_pool=search.pool is not None
         ),
         caveats_of_rows(labeled, scheme),
-        caveats_of_copies(inputs.given_rows, labeled.y, labeled.columns, inputs.target),
+        caveats_of_copies(
+            search_inputs.given_rows, labeled.y, labeled.columns, search_inputs.target
+        ),
         make_caveats(
             Effect.INFO,
-            notes_on_scoring(inputs, losses)
+            notes_on_scoring(search_inputs, losses)
             + notes_on_names(labeled, search.pool)
             + notes_on_baseline(search.context.baseline)
             + notes_on_proofs(losses.main, search.criterion, search.method),
@@ -266,7 +269,7 @@ def name_counted_rows(
 
 def known_assumptions(
     search: PlannedSearch,
-    inputs: SearchInputs,
+    search_inputs: SearchInputs,
     duplicates: DuplicatesAcrossFolds,
     violation: str = "",
 ) -> tuple[Assumption, ...]:
@@ -279,9 +282,9 @@ def known_assumptions(
     fitting = search.context.fitting_pool
     if violation:
         known.append(Assumption("A1", VIOLATED, violation))
-    elif inputs.row_groups is not None and search.scheme.is_plain_random:
+    elif search_inputs.row_groups is not None and search.scheme.is_plain_random:
         known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
-    elif inputs.row_groups is not None or "groups" in inputs.fit_params:
+    elif search_inputs.row_groups is not None or "groups" in search_inputs.fit_params:
         known.append(Assumption("A1", VIOLATED, IN_GROUPS))
     else:
         copied = duplicates.violation_without_pool

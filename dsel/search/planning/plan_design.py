@@ -84,31 +84,32 @@ def check_queries(search: PlannedSearch) -> None:
 
 def make_context(
     search_options: SearchOptions,
-    inputs: SearchInputs,
+    search_inputs: SearchInputs,
     divided_pool: DividedPool,
     method: CertificateMethod,
     scheme: CVScheme,
 ) -> JobContext:
     """Return what all tasks share: rows, splits, candidates, losses and a baseline."""
-    losses = choose_losses(search_options, inputs, method, scheme)
+    losses = choose_losses(search_options, search_inputs, method, scheme)
     baseline = None
     if search_options.baseline is not None:
         baseline = read_baseline(
             search_options.baseline,
             losses,
             method,
-            inputs.given_rows,
-            inputs.labeled,
+            search_inputs.given_rows,
+            search_inputs.labeled,
             scheme.fold_splits,
         )
         # The baseline is only compared: it does not change the ranks of candidates.
         losses = losses.with_baseline(baseline.difference)
     return JobContext(
-        labeled=inputs.labeled,
+        labeled=search_inputs.labeled,
         scheme=scheme,
-        candidate_groups=inputs.candidate_groups,
+        candidate_groups=search_inputs.candidate_groups,
         reading=PoolReading(
-            are_frames=isinstance(inputs.labeled.X, Frame), allow_nan=inputs.allow_nan
+            are_frames=isinstance(search_inputs.labeled.X, Frame),
+            allow_nan=search_inputs.allow_nan,
         ),
         fitting_pool=divided_pool.fitting,
         losses=losses,
@@ -118,7 +119,7 @@ def make_context(
 
 def design_search(
     search_options: SearchOptions,
-    inputs: SearchInputs,
+    search_inputs: SearchInputs,
     divided_pool: DividedPool,
     method: CertificateMethod,
     context: JobContext,
@@ -128,9 +129,11 @@ def design_search(
 
     Raises ValueError if groups or a prior do not fit the certificate.
     """
-    row_groups = choose_counted_groups(inputs, divided_pool, method, context.scheme)
+    row_groups = choose_counted_groups(
+        search_inputs, divided_pool, method, context.scheme
+    )
     return PlannedSearch(
-        axes=caller_settings.axes or inputs.axes,
+        axes=caller_settings.axes or search_inputs.axes,
         context=context,
         # With groups the pool is not compared: its rows may come in groups, too.
         pool=divided_pool.counted if row_groups is None else None,
@@ -139,8 +142,10 @@ def design_search(
         deploy=search_options.deploy or method.deploys,
         delta=search_options.delta,
         prune=choose_pruning(search_options.prune, method),
-        seed=inputs.seed,
-        prior_shares=read_prior(search_options.prior, method, inputs.axes.candidates),
+        seed=search_inputs.seed,
+        prior_shares=read_prior(
+            search_options.prior, method, search_inputs.axes.candidates
+        ),
         n_queries=search_options.n_queries,
         # The pool keeps all columns: a person who labels rows may need those that no
         # model reads.
@@ -148,14 +153,14 @@ def design_search(
         if search_options.n_queries
         else None,
         # No family fits what a closed form ranks.
-        fit_notes=inputs.fit_notes if caller_settings.axes is None else (),
+        fit_notes=search_inputs.fit_notes if caller_settings.axes is None else (),
         row_groups=row_groups,
         renamings=caller_settings.renamings,
     )
 
 
 def choose_counted_groups(
-    inputs: SearchInputs,
+    search_inputs: SearchInputs,
     divided_pool: DividedPool,
     method: CertificateMethod,
     scheme: CVScheme,
@@ -165,7 +170,7 @@ def choose_counted_groups(
     None if rows are independent, or there is no bound.
     """
     if (
-        inputs.row_groups is None
+        search_inputs.row_groups is None
         or not method.is_guarantee
         or not scheme.is_plain_random
     ):
@@ -178,7 +183,7 @@ def choose_counted_groups(
             "pool out, or use cv=sklearn.model_selection.GroupKFold(5) for an "
             "estimate."
         )
-    return inputs.row_groups
+    return search_inputs.row_groups
 
 
 def read_prior(
@@ -232,7 +237,7 @@ def read_prior(
 
 def choose_losses(
     search_options: SearchOptions,
-    inputs: SearchInputs,
+    search_inputs: SearchInputs,
     method: CertificateMethod,
     scheme: CVScheme,
 ) -> DeclaredLosses:
@@ -242,23 +247,26 @@ def choose_losses(
     fails on labeled rows.
     """
     losses = declare_losses(
-        search_options.loss, search_options.report, inputs.labeled.classes
+        search_options.loss, search_options.report, search_inputs.labeled.classes
     )
     # An error of a loss of the user's own would otherwise appear on a worker, after the
     # first fits. For limits `check_loss` has rows of its own.
     if not type(losses.main).__module__.startswith("dsel."):
-        X, y = inputs.labeled.X[:LOSS_CHECK_ROWS], inputs.labeled.y[:LOSS_CHECK_ROWS]
+        X, y = (
+            search_inputs.labeled.X[:LOSS_CHECK_ROWS],
+            search_inputs.labeled.y[:LOSS_CHECK_ROWS],
+        )
         check_loss_on_rows(losses.main, Rows(X, y))
-    if (column := inputs.column) is not None:
+    if (column := search_inputs.column) is not None:
         if scheme.is_holdout:  # the column has all rows, and only its test rows count
-            column = column.with_rows(inputs.labeled.X[scheme.counted_rows])
+            column = column.with_rows(search_inputs.labeled.X[scheme.counted_rows])
         losses = losses.with_column(column)
     check_losses(losses, method, search_options.report_by)
     return losses
 
 
 def plan_identity(
-    search: PlannedSearch, search_options: SearchOptions, inputs: SearchInputs
+    search: PlannedSearch, search_options: SearchOptions, search_inputs: SearchInputs
 ) -> dict[str, str]:
     """Return the identity of a plan: texts and hashes by name.
 
@@ -274,7 +282,7 @@ def plan_identity(
     if float(delta) != search.delta:
         delta = repr(search.delta)
     identity = {
-        "estimator": short_hash(exact_text(inputs.estimator)),
+        "estimator": short_hash(exact_text(search_inputs.estimator)),
         "candidates": short_hash(keys),
         "certificate": f"{certificate}, {search.criterion.name}, delta={delta}",
         "splits": search.scheme.identity,
@@ -283,7 +291,7 @@ def plan_identity(
         "loss": repr(losses.main),
         "report": repr(losses.tolerances or losses.report_classes or None),
         "max_pool_rows": str(search_options.max_pool_rows),
-        "fit_params": short_hash(exact_text(inputs.fit_params)),
+        "fit_params": short_hash(exact_text(search_inputs.fit_params)),
         "transform_output": str(get_config()["transform_output"]),
         "seed": str(search.seed),
     }
@@ -299,8 +307,8 @@ def plan_identity(
         identity["n_queries"] = str(search.n_queries)
     if context.baseline is not None:
         identity["baseline"] = context.baseline.identity
-    if inputs.row_groups is not None:
-        identity["groups"] = inputs.row_groups.token
+    if search_inputs.row_groups is not None:
+        identity["groups"] = search_inputs.row_groups.token
     if code := list_user_code(context, search.criterion, method):
         identity["own_code"] = short_hash(code)
     return identity

@@ -284,7 +284,7 @@ def _reads_frames(
 
 
 def divide_pool(
-    pool: PoolLike, inputs: SearchInputs, max_rows: int | None
+    pool: PoolLike, search_inputs: SearchInputs, max_rows: int | None
 ) -> DividedPool:
     """Open a pool with the labeled rows' columns, and divide it.
 
@@ -292,8 +292,8 @@ def divide_pool(
     """
     if pool is None:
         return DividedPool()
-    check_pool_learners(candidate.estimator for candidate in inputs.candidates)
-    rows = inputs.given_rows
+    check_pool_learners(candidate.estimator for candidate in search_inputs.candidates)
+    rows = search_inputs.given_rows
     if isinstance(pool, np.ndarray) and isinstance(rows, Frame):
         schema = rows.schema
         if not schema.is_numeric:
@@ -303,15 +303,15 @@ def divide_pool(
                 f"{type(pool).__name__}."
             )
     whole = open_pool(pool)
-    counted, fitting = matching_pool(whole, inputs.labeled), None
-    caveats = _caveats_of_columns(whole, counted, inputs)
-    if inputs.takes_pool:
+    counted, fitting = matching_pool(whole, search_inputs.labeled), None
+    caveats = _caveats_of_columns(whole, counted, search_inputs)
+    if search_inputs.takes_pool:
         # Rows are divided by random words, not by order: both subsets must have one
         # distribution.
-        fitting = counted.subset(0.0, FITTING_FRACTION, seed=inputs.seed)
-        counted = counted.subset(FITTING_FRACTION, 1.0, seed=inputs.seed)
+        fitting = counted.subset(0.0, FITTING_FRACTION, seed=search_inputs.seed)
+        counted = counted.subset(FITTING_FRACTION, 1.0, seed=search_inputs.seed)
     if max_rows is not None:
-        counted = _sample_rows(counted, max_rows, inputs.seed)
+        counted = _sample_rows(counted, max_rows, search_inputs.seed)
     if counted.n_rows == 0:
         raise ValueError(
             "`pool` must have rows to be counted, got none; pass more, or None to go "
@@ -321,20 +321,20 @@ def divide_pool(
 
 
 def _caveats_of_columns(
-    whole: Pool, counted: Pool, inputs: SearchInputs
+    whole: Pool, counted: Pool, search_inputs: SearchInputs
 ) -> tuple[Caveat, ...]:
     """Return how columns of the pool are found, and which of them are left out."""
     whole_names, counted_names = whole.columns or (), counted.columns or ()
     # With groups nothing of the pool is read, and a column may hold their keys.
-    if whole_names == counted_names or inputs.row_groups is not None:
+    if whole_names == counted_names or search_inputs.row_groups is not None:
         return ()
     columns = list[str]()
     if unused := describe_unused_columns(whole_names, counted_names):
         columns = [f"not used: {unused}"]
-    if inputs.target in {*whole_names} - {*counted_names}:
+    if search_inputs.target in {*whole_names} - {*counted_names}:
         columns = [
-            f"column {inputs.target!r} of `pool` has the name of `y`, and is left "
-            f"out: rows with a label are labeled rows, and no pool"
+            f"column {search_inputs.target!r} of `pool` has the name of `y`, and is "
+            f"left out: rows with a label are labeled rows, and no pool"
         ]
     notes = ["columns of `pool` are found by their names"]
     return (*make_caveats(Effect.INFO, columns), *make_caveats(Effect.PLAN, notes))

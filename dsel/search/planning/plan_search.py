@@ -249,20 +249,20 @@ def make_plan(
     `X` has no column of groups any more.
     """
     search_options = search_options.check_values()
-    inputs = read_inputs(estimator, param_grid, X, y, search_options)
+    search_inputs = read_inputs(estimator, param_grid, X, y, search_options)
     # The pool is opened first, since some certificates need one.
-    divided_pool = divide_pool(pool, inputs, search_options.max_pool_rows)
-    request = inputs.scheme_request(
+    divided_pool = divide_pool(pool, search_inputs, search_options.max_pool_rows)
+    request = search_inputs.scheme_request(
         search_options, has_pool=divided_pool.counted is not None
     )
     method = choose_method(request)
     # The method decides which splits are made, such as halves for co-validation.
     scheme = method.make_scheme(request)
     if caller_settings.leave_one_out:
-        scheme = with_leave_one_out(scheme, inputs.labeled.n_rows)
-    context = make_context(search_options, inputs, divided_pool, method, scheme)
+        scheme = with_leave_one_out(scheme, search_inputs.labeled.n_rows)
+    context = make_context(search_options, search_inputs, divided_pool, method, scheme)
     search = design_search(
-        search_options, inputs, divided_pool, method, context, caller_settings
+        search_options, search_inputs, divided_pool, method, context, caller_settings
     )
     check_queries(search)
     # Nothing is refused from here on.
@@ -276,12 +276,12 @@ def make_plan(
         have_unique_ids=caller_settings.has_unique_ids,
     )
     facts = PlanFacts(
-        identity=plan_identity(search, search_options, inputs),
+        identity=plan_identity(search, search_options, search_inputs),
         assumptions=known_assumptions(
-            search, inputs, duplicates, caller_settings.violation
+            search, search_inputs, duplicates, caller_settings.violation
         ),
         caveats=collect_caveats(
-            plan_caveats(search, inputs, divided_pool, duplicates),
+            plan_caveats(search, search_inputs, divided_pool, duplicates),
             caller_settings.caveats,
         ),
         duplicates=duplicates,

@@ -67,7 +67,7 @@ class ChosenModels:
     deployed_fold: int
     """The fold whose model is deployed; labeled rows decide it, before the pool is
     counted."""
-    fits: Mapping[ModelRef, ChosenFit] = field(default_factory=dict)
+    chosen_fits: Mapping[ModelRef, ChosenFit] = field(default_factory=dict)
     """Results of the fits, to be counted on the pool."""
     failures: Mapping[ModelRef, str] = field(default_factory=dict)
     """Cause where a fit failed, or a model cannot predict its fold: then all rows of
@@ -151,8 +151,8 @@ def fit_chosen(
     Raises AllFitsFailedError if no model of a fold could be fitted.
     """
     models_to_fit = deque(run.search.models_to_fit)
-    fits = ChosenFitLoop(run, engine, chosen_candidates, models_to_fit).fit()
-    return collect_models(run, chosen_candidates, fits, inner_scores)
+    chosen_fits = ChosenFitLoop(run, engine, chosen_candidates, models_to_fit).fit()
+    return collect_models(run, chosen_candidates, chosen_fits, inner_scores)
 
 
 @dataclass(eq=False)
@@ -164,18 +164,18 @@ class ChosenFitLoop:
     chosen_candidates: ChosenCandidates
     waiting: deque[ModelRef]
     """Models whose fits are not submitted yet."""
-    fits: dict[ModelRef, ChosenFit] = field(init=False, default_factory=dict)
+    chosen_fits: dict[ModelRef, ChosenFit] = field(init=False, default_factory=dict)
 
     def fit(self) -> dict[ModelRef, ChosenFit]:
         """Make all fits, and return their results."""
         queue: JobQueue[ChosenFitJob, ChosenFit] = JobQueue(self.engine.executor)
         for _, task in queue.run(self):
-            self.fits.update((fit.job.model_ref, fit) for fit in task.get())
-        return self.fits
+            self.chosen_fits.update((fit.job.model_ref, fit) for fit in task.get())
+        return self.chosen_fits
 
     def begin_turn(self) -> None:
         """Show the progress."""
-        self.run.progress.show_chosen(len(self.fits))
+        self.run.progress.show_chosen(len(self.chosen_fits))
 
     def next_jobs(self) -> list[ChosenFitJob]:
         """Return the next fit, or none."""
@@ -203,7 +203,7 @@ class ChosenFitLoop:
 def collect_models(
     run: Run,
     chosen_candidates: ChosenCandidates,
-    fits: Mapping[ModelRef, ChosenFit],
+    chosen_fits: Mapping[ModelRef, ChosenFit],
     inner_scores: Floats,
 ) -> ChosenModels:
     """Return the models of the chosen candidates, with the counts on their folds.
@@ -217,7 +217,7 @@ def collect_models(
     why_failed = dict[ModelRef, str]()
     why_unpredicted = dict[ModelRef, str]()
     for ref in search.models_to_fit:
-        fit, split = fits[ref], scheme.outer_split(ref)
+        fit, split = chosen_fits[ref], scheme.outer_split(ref)
         message, candidate = fit.result.message, fit.job.candidate_number
         if fit.result.status is FitStatus.FAILED:
             why_failed[ref] = message.text if message else "the fit failed"
@@ -235,13 +235,13 @@ def collect_models(
     causes = why_failed | unpredicted
 
     folds = range(scheme.n_folds)
-    counts = zip(*(fits[fold].counts for fold in folds), strict=True)
+    counts = zip(*(chosen_fits[fold].counts for fold in folds), strict=True)
     fold_counts_of = {
         statistic: FoldCounts(stack_folds(by_fold), scheme.fold_rows)
         for statistic, by_fold in zip(losses.statistics, counts, strict=True)
     }
     # A failed fit has no score.
-    fold_scores = [fits[fold].result.scores[:1] or (np.nan,) for fold in folds]
+    fold_scores = [chosen_fits[fold].result.scores[:1] or (np.nan,) for fold in folds]
 
     # Labeled rows alone decide which model is deployed, before the pool is counted.
     limits = fold_limits(
@@ -256,7 +256,7 @@ def collect_models(
         fold_counts_of=fold_counts_of,
         fold_scores=np.ravel(fold_scores),
         deployed_fold=fold_to_deploy(limits, has_model, tie_ranks(inner_scores)),
-        fits=fits,
+        chosen_fits=chosen_fits,
         failures={ref: causes[ref] for ref in search.models_to_fit if ref in causes},
         messages=messages,
     )
@@ -355,7 +355,7 @@ def count_chosen(
     # Where the model of all rows failed, that of one fold still has its bound.
     if pool is None or None not in chosen.models:
         return CountedModels(chosen)
-    fits = chosen.fits
+    chosen_fits = chosen.chosen_fits
     comparison = AllFolds(
         search.scheme.all_rows_number,
         chosen.fold_counts_of,
@@ -371,20 +371,20 @@ def count_chosen(
     token = join_tokens(
         {
             search.scheme.outer_split(ref).number: fit.result.token
-            for ref, fit in fits.items()
+            for ref, fit in chosen_fits.items()
         }
     )
     key = key_of_chosen(search, chosen)
     table = PoolTable(search.slices, (comparison,), [key], [token])
     replay_counts(run, table)
-    models = ModelSets((CHOSEN_SET,), join_models(search.context, fits.values()))
+    models = ModelSets((CHOSEN_SET,), join_models(search.context, chosen_fits.values()))
     compared = ComparedModels([models], (token,), table.comparisons, reading)
     pool_pass = PoolPass(
         engine,
         table,
         CountChosenBatch,
         show_progress=lambda: run.progress.show_chosen(
-            len(fits), int(table.is_counted.sum())
+            len(chosen_fits), int(table.is_counted.sum())
         ),
         context_key=engine.executor.put(compared),
     )
