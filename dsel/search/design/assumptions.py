@@ -205,7 +205,7 @@ def compare_pool(
             repeats,
         )
 
-    findings: _BlockFindings = pool.reduce(
+    block_findings: _BlockFindings = pool.reduce(
         check_block,
         _BlockFindings.join,
         client=client,
@@ -215,17 +215,17 @@ def compare_pool(
     if on_turn is not None:
         on_turn()  # before the test, which takes a while
     pool_facts = PoolFacts(
-        findings.n_duplicates,
+        block_findings.n_duplicates,
         n_fitting_duplicates=n_fitting_duplicates,
-        pool_repeats=have_copies(merge_repeats(findings.repeats)),
+        pool_repeats=have_copies(merge_repeats(block_findings.repeats)),
     )
-    if not findings.rows:
+    if not block_findings.rows:
         return PoolFindings(pool_facts)
-    sample = concatenate_rows(findings.rows)
-    row_numbers = np.concatenate(findings.row_numbers)
+    sample = concatenate_rows(block_findings.rows)
+    row_numbers = np.concatenate(block_findings.row_numbers)
     sampled_rows = SampledRows.of(pool, row_numbers, sample)
     if min(sample.shape[0], labeled.n_rows) >= FEWEST_TESTED_ROWS:
-        are_fresh = np.concatenate(findings.are_fresh)
+        are_fresh = np.concatenate(block_findings.are_fresh)
         pool_facts = _test_sample(pool_facts, labeled, sample, are_fresh, seed)
     return PoolFindings(pool_facts, sampled_rows)
 

@@ -169,11 +169,11 @@ def read_baseline(
     method: CertificateMethod,
     X: Features,
     labeled: LabeledRows,
-    folds: Sequence[Split],
+    fold_splits: Sequence[Split],
 ) -> Baseline:
     """Return the baseline of a plan, with its predictions.
 
-    `X` are the rows of `labeled` as an array, CSR matrix or `Frame`, and `folds` are
+    `X` are the rows of `labeled` as an array, CSR matrix or `Frame`. `fold_splits` are
     the splits without each fold, whose models are compared on their test rows.
 
     Raises TypeError or ValueError if `baseline` is no baseline, cannot predict these
@@ -181,8 +181,8 @@ def read_baseline(
     """
     check_baseline(baseline, losses, method)
     if isinstance(baseline, str) and baseline == LARGEST_CLASS:
-        return _largest_class(labeled, folds)
-    return _fixed_baseline(baseline, X, labeled.classes, len(folds))
+        return _largest_class(labeled, fold_splits)
+    return _fixed_baseline(baseline, X, labeled.classes, len(fold_splits))
 
 
 def read_fixed_baseline(
@@ -281,7 +281,7 @@ def check_baseline(
     raise_first(*((is_wrong, f"{start} {reason}.") for is_wrong, reason in reasons))
 
 
-def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
+def _largest_class(labeled: LabeledRows, fold_splits: Sequence[Split]) -> Baseline:
     """Return the class with the most training rows, fold by fold.
 
     Like the model of the fold, it is a function of the rows outside of the fold, so
@@ -292,7 +292,7 @@ def _largest_class(labeled: LabeledRows, folds: Sequence[Split]) -> Baseline:
     n_classes = len(labeled.classes)
     codes = np.full(labeled.n_rows, -1, np.int64)
     largest_classes = []
-    for split in folds:
+    for split in fold_splits:
         rows = np.bincount(labeled.y[split.train_rows], minlength=n_classes)
         largest = int(rows.argmax())  # the first one among equals
         # With groups a fold tests one row of each; codes of other rows are not used.

@@ -120,7 +120,7 @@ class Comparison:
         """Count the rows of each bin, (n_bins,), or (1,) if the counts are equal."""
         return np.full(self.n_bins, len(row_numbers))
 
-    def with_best_folds(self, folds: FoldNumbers) -> "Comparison":
+    def with_best_folds(self, best_folds: FoldNumbers) -> "Comparison":
         """Return the comparison for these folds, which have the fewest errors."""
         return self
 
@@ -183,21 +183,21 @@ class BestFold(Comparison):
 
     all_rows_number: int
     """Number of the split on all rows."""
-    folds: FoldNumbers
+    best_folds: FoldNumbers
     """Best fold of each model set, shape (n_model_sets,); -1 if not known yet."""
     key: str = names.BEST_FOLD_DISAGREEMENTS
     n_bins: int = 1
 
-    def with_best_folds(self, folds: FoldNumbers) -> "BestFold":
+    def with_best_folds(self, best_folds: FoldNumbers) -> "BestFold":
         """Return the comparison for these folds."""
-        return replace(self, folds=folds)
+        return replace(self, best_folds=best_folds)
 
     def compared_splits(
         self, row_numbers: RowNumbers, model_sets: Sequence[int]
     ) -> list[SplitNumbers]:
         """Return the split of all rows, and the best fold of each model set."""
         del row_numbers
-        best_folds = self.folds[np.asarray(model_sets), np.newaxis]
+        best_folds = self.best_folds[np.asarray(model_sets), np.newaxis]
         return [np.array(self.all_rows_number), best_folds]
 
 

@@ -87,7 +87,7 @@ class ModelSets(NamedTuple):
 class ComparedModels(NamedTuple):
     """Sets of models, and the comparisons of the models of a set."""
 
-    model_sets: Sequence[ModelSets]
+    joined_sets: Sequence[ModelSets]
     tokens: Sequence[str]
     """Token of each set, in the order of the job's `model_sets`."""
     comparisons: Sequence[Comparison]
@@ -117,7 +117,7 @@ def count_slice(
     # depend on the rows, so none are passed.
     n_predictions = sum(len(c.compared_splits(NO_ROWS, all_sets)) for c in comparisons)
     # Predictions are int64, and comparisons need as much memory again.
-    row_nbytes = max(sets.predictor.row_nbytes for sets in compared.model_sets)
+    row_nbytes = max(sets.predictor.row_nbytes for sets in compared.joined_sets)
     row_nbytes += 16 * n_predictions * len(all_sets)
     counts = {c.key: np.zeros((len(all_sets), c.n_bins), np.int64) for c in comparisons}
     rows = {c.key: c.rows_by_bin(NO_ROWS) for c in comparisons}
@@ -126,7 +126,7 @@ def count_slice(
         if reading.sampled_rows is not None:
             reading.sampled_rows.check(block)
         # One group for each family, whose models share work when they predict.
-        for numbers, predictor in compared.model_sets:
+        for numbers, predictor in compared.joined_sets:
             positions = [all_sets.index(model_set) for model_set in numbers]
             with _name_rows_in_errors(block):
                 predict = partial(predictor.predict, block.X)
