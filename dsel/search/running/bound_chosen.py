@@ -36,7 +36,6 @@ from dsel.search.running.cube_caveats import (
     caveats_of_evidence,
     caveats_of_fits,
 )
-from dsel.search.running.cube_of_run import RunDescription
 from dsel.search.running.fit_chosen import (
     ChosenModels,
     CountedModels,
@@ -48,6 +47,7 @@ from dsel.search.running.forecasts import (
 )
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import best_params, name_procedure
+from dsel.search.running.run_description import RunDescription
 from dsel.typing import Options
 
 

@@ -1,12 +1,6 @@
-"""The cube of a run, made from the counts of its search and from its plan.
+"""The cube of a run, made from the counts of its search and from its plan."""
 
-A `RunDescription` is made once. The cube has it as attributes, and bounds of chosen
-models are read with the same assumptions and caveats.
-"""
-
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Final, Unpack
+from typing import Final
 
 import numpy as np
 import xarray as xr
@@ -15,137 +9,22 @@ from dsel import names
 from dsel.bounds.shares import uniform_deltas
 from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.criteria.base import CandidateCounts, Criterion
-from dsel.errors import reword
 from dsel.families.estimator_kinds import name_learner
-from dsel.losses.calls import ConstantPrediction, best_constant
 from dsel.losses.joint import Evidence
-from dsel.results import Certificate, Choice
+from dsel.results import Choice
 from dsel.results.candidate_tables import content_token
-from dsel.results.caveats import (
-    OF_NUMBER,
-    Caveat,
-    Effect,
-    collect_caveats,
-)
-from dsel.results.certificate import CHOICE, Assumption, NumberFields
+from dsel.results.certificate import CHOICE
 from dsel.results.cube import make_cube, read_counts, with_criteria
 from dsel.results.records import to_record
 from dsel.runtime.versions import installed_versions
-from dsel.search.design.assumptions import PoolFacts
-from dsel.search.engine.counts import DataSizes, SearchCounts
+from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.fit_chosen import CountedModels
-from dsel.search.running.planned_search import PlanFacts, PlannedSearch
-from dsel.search.running.pool_assumptions import (
-    caveats_of_fitting_rows,
-    notes_on_other_records,
-    with_pool_facts,
-)
+from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator
+from dsel.search.running.run_description import RunDescription
 
 TOKEN: Final = "content_token"
 """Attribute of a search's cube: a hash of its counts, grid and order."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RunDescription:
-    """Statements of a run besides its counts, for its cube and its choice."""
-
-    data: DataSizes
-    assumptions: tuple[Assumption, ...]
-    caveats: tuple[Caveat, ...]
-    """Caveats of the plan and of the pool, the gravest first."""
-    class_rows: Mapping[str, int]
-    """Labeled rows of each class, by its text; empty for a regression."""
-    constant: ConstantPrediction | None
-    """The best constant prediction and its loss; None if the loss has none."""
-    copied_rows: int
-    """Labeled rows that equal rows of other folds; 0 if these are few."""
-
-    def make_certificate(
-        self,
-        unclipped: float,
-        delta: float,
-        method: str,
-        model_name: str,
-        *,
-        caveats: Iterable[Caveat] = (),
-        **fields: Unpack[NumberFields],
-    ) -> Certificate:
-        """Return the certificate of a number, with the fields common to the run.
-
-        `caveats` and `fields` are those of this number alone.
-        """
-        return Certificate(
-            unclipped,
-            delta,
-            method,
-            model_name,
-            assumptions=self.assumptions,
-            caveats=collect_caveats(
-                caveats, (c for c in self.caveats if c.effect in OF_NUMBER)
-            ),
-            n_labeled=self.data.n_labeled,
-            n_unlabeled=self.data.n_unlabeled,
-            n_duplicates=self.data.n_duplicates,
-            copied_rows=self.copied_rows,
-            n_groups=self.data.n_groups or 0,
-            **fields,
-        )
-
-
-def make_data_sizes(search: PlannedSearch, n_duplicates: int = 0) -> DataSizes:
-    """Return the numbers of rows and classes of a run."""
-    return DataSizes(
-        n_labeled=search.labeled.n_rows,
-        n_unlabeled=0 if search.pool is None else search.pool.n_rows,
-        n_classes=len(search.classes),
-        n_duplicates=n_duplicates,
-        n_groups=None if search.row_groups is None else search.row_groups.n_groups,
-        prior_shares=search.prior_shares,
-    )
-
-
-def describe_run(
-    search: PlannedSearch, facts: PlanFacts, pool_facts: PoolFacts
-) -> RunDescription:
-    """Return the assumptions, caveats and data sizes of the plan and its pool."""
-    labeled, assumptions, duplicates = (
-        search.labeled,
-        facts.assumptions,
-        facts.duplicates,
-    )
-    caveats = [caveat for caveat in facts.caveats if caveat.effect is not Effect.PLAN]
-    if search.pool is not None and search.method.is_guarantee:
-        violation = duplicates.violation(pool_facts.n_duplicates, search.pool.n_rows)
-        reasons = "; ".join(filter(None, (violation, pool_facts.violation)))
-        assumptions = with_pool_facts(assumptions, pool_facts, reasons)
-        if violation:  # the plan could only suspect copies
-            known = duplicates.caveats(
-                has_classes=not search.is_regression, has_pool=True
-            )
-            caveats = [caveat for caveat in caveats if caveat not in known]
-    classes = search.classes.tolist()
-    class_rows = dict[str, int]()
-    if classes:
-        n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
-        class_rows = dict(zip(map(str, classes), n_rows, strict=True))
-    return RunDescription(
-        data=make_data_sizes(search, search.counted_duplicates(pool_facts)),
-        assumptions=tuple(
-            replace(assumption, reason=reword(assumption.reason, search.renamings))
-            for assumption in assumptions
-        ),
-        caveats=collect_caveats(
-            caveats,
-            caveats_of_fitting_rows(pool_facts, search.context.fitting_pool),
-            notes_on_other_records(search, pool_facts),
-        ),
-        class_rows=class_rows,
-        constant=best_constant(
-            search.context.losses.main, labeled.y, classes, labeled.X
-        ),
-        copied_rows=duplicates.n_reported,
-    )
 
 
 def make_cube_of_run(

@@ -21,11 +21,7 @@ from dsel.search.engine.pruning import OnlyCandidate, Pruner
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
 from dsel.search.running.cube_caveats import check_failures
-from dsel.search.running.cube_of_run import (
-    describe_run,
-    make_cube_of_run,
-    make_data_sizes,
-)
+from dsel.search.running.cube_of_run import make_cube_of_run
 from dsel.search.running.fit_chosen import ChosenModels, CountedModels
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.pool_check import check_pool
@@ -37,6 +33,7 @@ from dsel.search.running.run import (
     pair_evidence,
     replay_counts,
 )
+from dsel.search.running.run_description import describe_run, make_data_sizes
 from dsel.search.running.select import choose
 from dsel.typing import Model
 

@@ -24,11 +24,7 @@ from dsel.search.engine.jobs import PoolReading
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
 from dsel.search.running.cube_caveats import check_failures
-from dsel.search.running.cube_of_run import (
-    RunDescription,
-    describe_run,
-    make_cube_of_run,
-)
+from dsel.search.running.cube_of_run import make_cube_of_run
 from dsel.search.running.fit_chosen import (
     add_chosen,
     count_chosen,
@@ -44,6 +40,7 @@ from dsel.search.running.run import (
     pair_evidence,
     replay_counts,
 )
+from dsel.search.running.run_description import RunDescription, describe_run
 
 
 def search_nested(run: Run) -> Outcome:

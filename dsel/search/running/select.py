@@ -52,7 +52,8 @@ from dsel.search.running.cube_caveats import (
     caveats_of,
     run_caveats,
 )
-from dsel.search.running.cube_of_run import TOKEN, RunDescription, criterion_settings
+from dsel.search.running.cube_of_run import TOKEN, criterion_settings
+from dsel.search.running.run_description import RunDescription
 from dsel.typing import Options, ResultsLike
 
 CHANGED: Final = "the cube was cut, sorted or changed after the run"

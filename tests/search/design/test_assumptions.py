@@ -21,7 +21,7 @@ from dsel.search.design.assumptions import (
     find_near_rows,
     two_sample_test,
 )
-from dsel.search.running.pool_assumptions import with_pool_facts
+from dsel.search.running.run_description import with_pool_facts
 
 
 def certified(labels, model=None):
