@@ -22,6 +22,18 @@ OnProgress = Callable[[int, int | None], None]
 """Called with the number of rows done, and that of all rows, None if unknown."""
 
 
+class FitTime(NamedTuple):
+    """Seconds of fits, summed over tasks: those done, and those that are left.
+
+    Kinds of models may differ by orders of magnitude, so that a count of fits says
+    little. What is left of a kind that was not fitted yet is a range.
+    """
+
+    done: float
+    least_left: float
+    most_left: float
+
+
 @dataclass(frozen=True)
 class Progress:
     """How much of a run is done."""
@@ -61,6 +73,11 @@ class Progress:
     fits_kept: int = 0
     """Fits that an earlier run has left in the results, from which this one continues.
     """
+
+    phase_time: FitTime | None = None
+    """Seconds of the fits of this phase; None where only their number is known."""
+    whole_time: FitTime | None = None
+    """Seconds of all fits of the run; None where only their number is known."""
 
     spans_done = OldName("slices_done")
     spans_total = OldName("slices_total")
@@ -111,6 +128,8 @@ ESTIMATE_PART: Final = 0.1
 """Part of the phase that must be done before the time left is estimated."""
 ESTIMATE_DONE: Final = 2
 """Number of fits, slices or rows that must be done before it is estimated."""
+WIDE_RANGE: Final = 2.0
+"""Ratio of two times that are left, from which on both are shown."""
 SILENT_SECONDS: Final = 5.0
 """Time after which a run without a display writes lines if `verbose` is None."""
 FIRST_LINE_SECONDS: Final = 5.0
@@ -121,7 +140,7 @@ QUIET_SECONDS: Final = 30.0
 """Time after which a phase has another line although nothing more was done."""
 REPEAT_SECONDS: Final = 1.0
 """Time after which a state is shown again, with the time that has passed."""
-BAR_WIDTH: Final = 8
+BAR_WIDTH: Final = 5
 """Columns of a bar; with them the longest line has `FULL_WIDTH`."""
 TEXT_WIDTH: Final = 34
 """Number of characters of the text next to a bar."""
@@ -164,6 +183,7 @@ def progress_display(
                 "slices" if is_counting else progress.unit,
                 progress.total_is_exact,
                 rows=progress.pool_rows_done if is_counting else None,
+                time=progress.phase_time,
             )
             if most := progress.fits_most:
                 # Once pruning has dropped all that it can, it is known how many remain.
@@ -180,6 +200,7 @@ def progress_display(
                         progress.unit,
                         is_exact,
                         has_rate=False,
+                        time=progress.whole_time,
                     )
                 )
             show(_State(CHECKING) if phase == CHECKING else state)
@@ -259,6 +280,8 @@ class _State:
     has_rate: bool = True
     rows: int | None = None
     """Rows of the pool that are done, where the rate is that of rows."""
+    time: FitTime | None = None
+    """Seconds of its fits, where they are known."""
 
 
 class _Phase:
@@ -322,20 +345,27 @@ class _Phase:
             return f", {seconds / n:,.1f} s each"
         return f", {n / seconds:,.0f}/s"
 
-    def time_left(self, now: float) -> float | None:
-        """Return the seconds that are left; None before they can be estimated.
+    def time_left(self, now: float) -> tuple[float, float] | None:
+        """Return the least and most seconds that are left; None if they are not known.
 
-        It is based on finished units, so that it falls until the next fit, slice or row
-        is done; if that takes longer than all remaining units should, it is None again.
+        They are based on finished units, so that they fall until the next fit, slice or
+        row is done; if that takes longer than all remaining units should, they are not
+        known again. The seconds of fits, where they are known, weigh the units.
         """
         total, n = self.state.total, self.n_timed
         if not total or n < ESTIMATE_DONE or now - self.compiled < ESTIMATE_SECONDS:
             return None
         if n < ESTIMATE_PART * (total - self.first.done):
             return None
-        seconds_per_item = (self.changed - self.compiled) / n
-        left = seconds_per_item * (total - self.state.done) - (now - self.changed)
-        return left if left > 0 else None
+        passed, waited = self.changed - self.compiled, now - self.changed
+        left = (passed / n * (total - self.state.done),) * 2
+        if (time := self.state.time) is not None:
+            before = 0.0 if self.first.time is None else self.first.time.done
+            if time.done > before:
+                speed = passed / (time.done - before)
+                left = speed * time.least_left, speed * time.most_left
+        least, most = (max(seconds - waited, 0.0) for seconds in left)
+        return (least, most) if most > 0 else None
 
     def time_text(
         self, now: float, part: "_Phase | None" = None, *, is_short: bool = False
@@ -348,8 +378,9 @@ class _Phase:
         left = self.time_left(now)
         if left is not None:
             if part is not None:
-                left = max(left, part.time_left(now) or 0.0)
-            return f"{_clock(left)} left"
+                of_part = part.time_left(now) or left
+                left = max(left[0], of_part[0]), max(left[1], of_part[1])
+            return f"{_clock_range(*left)} left"
         return f"{_clock(now - self.began)}{'' if is_short else ' elapsed'}"
 
 
@@ -552,6 +583,21 @@ def _clock(seconds: float) -> str:
         if hours
         else f"{minutes}:{seconds_left:02}"
     )
+
+
+def _clock_range(least: float, most: float) -> str:
+    """Return a time between two numbers of seconds as text, as a range if it is wide.
+
+    Examples
+    --------
+    >>> _clock_range(60.0, 90.0), _clock_range(20.0, 90.0), _clock_range(900.0, 8000.0)
+    ('1:15', '0:20-1:30', '0-3 h')
+    """
+    if most <= WIDE_RANGE * least:
+        return _clock((least + most) / 2)
+    if most >= 3600:
+        return f"{int(least // 3600)}-{-int(-most // 3600)} h"
+    return f"{_clock(least)}-{_clock(most)}"
 
 
 def _can_draw_bars() -> bool:

@@ -16,6 +16,7 @@ import dsel
 from dsel.runtime import progress
 from dsel.runtime.progress import (
     COMPILERS,
+    FitTime,
     Progress,
     phase_progress,
     progress_display,
@@ -289,6 +290,25 @@ def test_lines__count_no_fits_of_the_whole_run_that_pruning_has_dropped(monkeypa
         "Fitting, round 2 of 2: 10 of 15 fits, 1.0 s each, 0:05 left, whole run 0:10 "
         "left"
     )
+
+
+def test_lines__weigh_fits_by_the_seconds_of_their_kind(monkeypatch):
+    clock = Clock(monkeypatch)
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    with progress_display(True) as show:
+        for clock.now, done, fit_time in (
+            (0, 0, None),
+            (10, 5, FitTime(20.0, 20.0, 120.0)),  # five forests, on two threads
+            (21, 12, FitTime(42.0, 10.0, 12.0)),
+        ):
+            show(Progress(fits_done=done, fits_most=50, phase_done=done, phase_total=40,
+                          phase="Fitting", phase_time=fit_time,
+                          whole_time=fit_time))  # fmt: skip
+    # By the count of fits 70 and 49 seconds would be left.
+    assert log.getvalue().splitlines()[:2] == [
+        "Fitting: 5 of 40 fits, 2.0 s each, 0:10-1:00 left",
+        "Fitting: 12 of 40 fits, 1.8 s each, 0:05 left",
+    ]
 
 
 def test_lines__of_a_phase_that_reports_nothing_say_how_long_it_takes(monkeypatch):

@@ -3,13 +3,25 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from dsel.arrays import Bools
 from dsel.option_values import Pruning
-from dsel.runtime.progress import CHECKING, CHOSEN, COUNTING, FITTING, Phase, Progress
+from dsel.runtime.progress import (
+    CHECKING,
+    CHOSEN,
+    COUNTING,
+    FITTING,
+    FitTime,
+    Phase,
+    Progress,
+)
+from dsel.search.engine.counts import FitTable
 from dsel.search.engine.fit_loop import FitLoop
+from dsel.search.running.fit_times import FitTimes
 from dsel.search.running.planned_search import PlannedSearch
 
 
@@ -26,7 +38,17 @@ class RunProgress:
     """Function that shows the progress; None if nothing is shown."""
     loop_progress: Progress = field(init=False, default=Progress())
     """Progress of the loop of all candidates so far."""
+    table: FitTable | None = field(init=False, default=None)
+    """The fits of that loop; None before it has begun."""
+    in_phase: Bools | None = field(init=False, default=None)
+    """Flags of the fits of the current phase, (n_candidates, n_splits); None where the
+    phase has others."""
     started: float = field(init=False, default_factory=time.perf_counter)
+
+    @cached_property
+    def times(self) -> FitTimes:
+        """The kinds of candidates, whose fits may take very different times."""
+        return FitTimes.of(self.search.axes.candidates)
 
     def show_check(self) -> None:
         """Show that the run waits for the check of the pool."""
@@ -37,16 +59,18 @@ class RunProgress:
         if self.on_progress is None:
             return
         progress = self.loop_progress = loop.progress()
+        self.table, self.in_phase = loop.table, None
         n_slices, n_counted = progress.slices_total, progress.slices_done
         if n_counted < n_slices:
             self._show(Phase(COUNTING, n_counted, n_slices))
         # A single candidate of a nested search has no fits before it is chosen.
         elif loop.table.fit_status.size:
-            self._show(fitting_phase(self.search, loop))
+            phase, self.in_phase = fitting_phase(self.search, loop)
+            self._show(phase)
 
     def show_chosen(self, n_fits: int, n_slices: int = 0) -> None:
         """Show the fits of chosen candidates, then their pass over the pool."""
-        search = self.search
+        search, self.in_phase = self.search, None
         # A single candidate needs no choice before.
         name = CHOSEN if search.n_candidates > 1 else FITTING
         phase = Phase(name, n_fits, search.n_chosen_fits)
@@ -62,6 +86,7 @@ class RunProgress:
         fits_least, fits_most = search.fits_range()
         if search.method.is_nested:
             progress += progress_of_chosen(search, n_fits, n_slices)
+        phase_time, whole_time = self._expect_times(progress, fits_least, fits_most)
         self.on_progress(
             replace(
                 progress,
@@ -73,7 +98,29 @@ class RunProgress:
                 unit=search.fit_unit,
                 fits_least=fits_least,
                 fits_most=fits_most,
+                phase_time=phase_time,
+                whole_time=whole_time,
             )
+        )
+
+    def _expect_times(
+        self, progress: Progress, fits_least: int, fits_most: int
+    ) -> tuple[FitTime | None, FitTime | None]:
+        """Return the seconds of the fits of this phase, and of the whole run."""
+        table, in_phase = self.table, self.in_phase
+        if table is None or not table.fit_status.size:
+            return None, None
+        n_fits = progress.fits_total - progress.fits_dropped
+        if not fits_least <= n_fits <= fits_most:  # pruning will drop more of them
+            n_fits = fits_most
+        n_more = max(0, n_fits - progress.fits_done)
+        if in_phase is None:
+            none = np.zeros(table.fit_status.shape, np.bool_)
+            return None, self.times.expect(table, none, n_more)
+        n_more -= int((in_phase & table.needed_fits & ~table.finished_fits).sum())
+        return (
+            self.times.expect(table, in_phase),
+            self.times.expect(table, in_phase, max(0, n_more)),
         )
 
 
@@ -90,8 +137,8 @@ def progress_of_chosen(search: PlannedSearch, n_fits: int, n_slices: int) -> Pro
     )
 
 
-def fitting_phase(search: PlannedSearch, loop: FitLoop[Any]) -> Phase:
-    """Return the current round of fits of a search, with their number."""
+def fitting_phase(search: PlannedSearch, loop: FitLoop[Any]) -> tuple[Phase, Bools]:
+    """Return the current round of fits of a search, and flags of these fits."""
     table = loop.table
     if not search.is_halved:
         n_done = int(table.finished_fits.sum())
@@ -99,7 +146,8 @@ def fitting_phase(search: PlannedSearch, loop: FitLoop[Any]) -> Phase:
         # A failed candidate, like a pruned one, does not get all fits.
         has_failed = table.failed_candidates.any()
         is_exact = search.prune == Pruning.NONE and not has_failed
-        return Phase(FITTING, n_done, n_fits, is_exact)
+        all_fits = np.ones(table.fit_status.shape, np.bool_)
+        return Phase(FITTING, n_done, n_fits, is_exact), all_fits
     first = list(search.scheme.first_round)
     is_second = bool(table.finished_fits[:, first].all())
     in_round = np.ones(table.fit_status.shape, bool)
@@ -111,4 +159,5 @@ def fitting_phase(search: PlannedSearch, loop: FitLoop[Any]) -> Phase:
     # The bar shows fits of one round only: a bar whose total grows would show no time
     # left.
     n_done, n_fits = int((table.finished_fits & in_round).sum()), int(in_round.sum())
-    return Phase(f"{FITTING}, round {1 + int(is_second)} of 2", n_done, n_fits)
+    name = f"{FITTING}, round {1 + int(is_second)} of 2"
+    return Phase(name, n_done, n_fits), in_round
