@@ -22,6 +22,10 @@ from dsel.option_values import PREDICTION_ENDINGS, SPREADSHEETS
 if TYPE_CHECKING:  # its imports take seconds, and commands are refused before them
     from dsel.typing import PathLike
 
+HEAD: Final = "dsel.json"
+"""File that identifies the plan to which a results folder belongs."""
+COMPARISON: Final = "comparison.json"
+"""File of `dsel compare`, whose folders have no results of a search."""
 PARTIAL: Final = re.compile(r"[^/\\]+\.[0-9a-f]{32}\.partial$")
 """Names of files that dsel or zarr is writing, or whose writer was killed."""
 NO_HARD_LINKS: Final = (
@@ -34,6 +38,30 @@ NO_HARD_LINKS: Final = (
 """Error numbers of file systems without hard links."""
 TRIES: Final = 5
 """Attempts to write a file, if another run removes the temporary one."""
+
+
+def check_results_folder(folder: Path, *, or_comparison: bool = False) -> None:
+    """Raise FileNotFoundError if a folder has no results, nor perhaps a comparison.
+
+    It imports nothing that takes seconds, so that a command is refused at once.
+    """
+    is_comparison = (folder / COMPARISON).is_file()
+    if (folder / HEAD).is_file() or (is_comparison and or_comparison):
+        return
+    if is_comparison:
+        raise FileNotFoundError(
+            f"{folder} holds a comparison of two models, and no results of a search; "
+            f"`dsel label {folder}` reads its labels."
+        )
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"there are no results at {folder}: it is a file, and results are a "
+            f"folder; are the arguments swapped?"
+        )
+    raise FileNotFoundError(
+        f"there are no results at {folder}: this folder holds nothing of dsel; name "
+        f"the place that `out` named."
+    )
 
 
 def check_no_link(path: "PathLike", name: str, *, below: "PathLike" = "") -> None:

@@ -57,6 +57,7 @@ def run(
     seed: int,
     trust: tuple[str, ...],
     text: TextOptions,
+    gaps: tuple[str, ...],
     cluster: ClusterOptions,
     output: OutputOptions,
 ) -> None:
@@ -64,7 +65,7 @@ def run(
     check_new_place(out, "--out")
     import_from_here(trust)
     places = old, new
-    deployed = open_models(places, trust)
+    deployed = [model.with_gap_words(gaps) for model in open_models(places, trust)]
     pool = pool_of_both(places) if pool is None else pool
     check_columns_of_both(pool, deployed, places, text.arguments)
     rows = open_rows(pool, deployed, text.arguments)

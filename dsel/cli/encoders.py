@@ -20,11 +20,17 @@ from sklearn.preprocessing import (
 
 from dsel.arrays import Features
 from dsel.checks import listing
+from dsel.cli.stops import NO_FEATURES
 from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
-from dsel.data.groups import MOST_CATEGORIES, holds_sentences, is_name_of_identifier
+from dsel.data.groups import (
+    MOST_CATEGORIES,
+    holds_sentences,
+    is_name_of_count,
+    is_name_of_identifier,
+)
 from dsel.data.kinds import DATE_ORDERS, TextReason
-from dsel.errors import ShellOptions, UndecidedError
-from dsel.option_values import join_names
+from dsel.errors import Correction, ShellOptions, UndecidedError
+from dsel.option_values import join_names, names_in
 
 Steps = list[tuple[str, Any]]
 COLUMNS: Final = "columns"
@@ -48,13 +54,15 @@ def encoders(
     why_texts: Mapping[str, TextReason] = MappingProxyType({}),
     has_groups: bool = False,
     pool_columns: Collection[str] | None = None,
+    measured: Collection[str] = (),
 ) -> tuple[Steps, list[tuple[str, str]]]:
     """Return the steps that turn a table into numbers, and descriptions of them.
 
     Raises TypeError if no step can encode a column. The error names all such columns,
     with the reasons `why_texts` why they were read as texts, if there are any, and the
     options that decide how to read them. Without `has_groups` one of the columns may
-    have the groups. Ids must be among `pool_columns`, where they are known.
+    have the groups. Ids must be among `pool_columns`, where they are known. Columns
+    that are `measured` are numbers, whatever they are called.
     """
     if sparse.issparse(X):
         steps, row = ("scale", MaxAbsScaler()), ("numbers", "scaled by the largest")
@@ -77,6 +85,8 @@ def encoders(
     undecided = []
     for column in columns_of(X) if isinstance(X, pd.DataFrame) else ():
         kind = _kind(column, X[column.name])
+        if kind == "numbers" and column.name not in measured:
+            kind = None if _holds_keys(X[column.name]) else kind
         reason = why_texts.get(column.name)
         if kind is None or (
             reason and _has_words_among_numbers(reason, X[column.name])
@@ -134,8 +144,9 @@ def _undecided_error(
     # The reason for a column of amounts already names a way out.
     unnamed = [c for c in undecided if c.name not in named or named[c.name].date_orders]
     names = ",".join(column.name for column in unnamed)
-    # A text column with unique values may identify rows in the predictions.
-    texts = [c.name for c in undecided if c.kind == TEXT]
+    keys = [c.name for c in undecided if c.kind == NUMBER and _holds_keys(X[c.name])]
+    # A column with unique values may identify rows in the predictions.
+    texts = [c.name for c in undecided if c.kind == TEXT or c.name in keys]
     singles = [
         t
         for t in texts
@@ -162,6 +173,13 @@ def _undecided_error(
             for reason in named.values()
             for option in reason.as_numbers or [(order, "")]
         )
+        # Who reads some amounts as numbers reads all of them so, also those of few
+        # values, which could be categories.
+        options |= dict.fromkeys(
+            ("--number", name)
+            for name, reason in why_texts.items()
+            if name in X and reason.as_numbers == (("--number", name),)
+        )
         ways.insert(k, [*options, *_options(rest, ids, owners)])
     number_columns = [c.name for c in undecided if _kind(c, X[c.name]) == "values"]
     if (
@@ -173,26 +191,35 @@ def _undecided_error(
             *_options(rest, ids, owners),
         ]
         ways.insert(1, as_texts)
-    advice, belong = "", ""
+    if keys:  # their names may mislead
+        ways.append(_with_measured(ways[0], keys))
+    belong = ""
     if owners:
         [owner] = owners
         belong = (
             f" If rows of one {owner} belong together, write --groups "
             f"{shlex.quote(owner)}: without it the bound would be too small."
         )
-    if ids:
-        pronoun = "it" if len(ids) == 1 else "them"
-        names_of_ids = shlex.quote(",".join(ids))
-        advice = f" (or --id {names_of_ids} to copy {pronoun} to predictions)"
-    pronoun_of_all = "it" if len(undecided) == 1 else "them"
-    if len(unnamed) < len(undecided):
-        pronoun_of_all = names.replace(",", ", ")
-    leave_out = (
-        f"{'Else leave' if belong else 'Leave'} {pronoun_of_all} out by --drop "
-        f"{shlex.quote(names)}{advice}, or name"
-        if unnamed
-        else "Or name"
-    )
+    decisions = []
+    if unnamed:
+        copied = ""
+        if ids:
+            copied = (
+                f" (or --id {shlex.quote(','.join(ids))} to copy {_pronoun(ids)} to "
+                f"predictions)"
+            )
+        what = _pronoun(undecided)
+        if len(unnamed) < len(undecided):
+            what = names.replace(",", ", ")
+        decisions.append(f"leave {what} out by --drop {shlex.quote(names)}{copied}")
+    if keys:
+        as_numbers = " ".join(f"--number {shlex.quote(key)}" for key in keys)
+        is_measured = "it is a measurement" if len(keys) == 1 else "they are measured"
+        decisions.append(f"write {as_numbers} if {is_measured}")
+    if len(keys) < len(undecided):
+        decisions.append("name a pipeline that encodes them by --model MODULE:OBJECT")
+    begin = "else " if belong else "" if unnamed else "or "
+    advice = f"{begin}{', or '.join(decisions)}"
     free = [t for t in texts if t not in why_texts and _is_prose(X[t])]
     keep = "".join(
         f" A model that counts the words of {name!r} may err less: docs/using/"
@@ -201,8 +228,7 @@ def _undecided_error(
     )
     error = UndecidedError(
         f"{shown}{f' (and {len(undecided) - 10} more)' if len(undecided) > 10 else ''}."
-        f"{belong} {leave_out} a pipeline that encodes them by --model "
-        f"MODULE:OBJECT.{keep}",
+        f"{belong} {advice[:1].upper()}{advice[1:]}.{keep}",
         *ways,
     )
     # Else a user mends these columns, and reads of others before the next run.
@@ -221,6 +247,22 @@ def _options(
     options = [("--groups", ",".join(groups)), ("--drop", ",".join(dropped))]
     options += [("--id", ",".join(ids))]
     return [(name, value) for name, value in options if value]
+
+
+def _with_measured(options: ShellOptions, keys: Collection[str]) -> ShellOptions:
+    """Return options that read keys as numbers, where others make them no features."""
+    changed = list[tuple[str, str] | Correction]()
+    for option in options:
+        if isinstance(option, Correction) or option[0] not in NO_FEATURES:
+            changed.append(option)
+        elif kept := [name for name in names_in(option[1]) if name not in keys]:
+            changed.append((option[0], join_names(kept)))
+    return [*changed, *(("--number", key) for key in keys)]
+
+
+def _pronoun(columns: Sequence[object]) -> str:
+    """Return the pronoun of one column, or of several."""
+    return "it" if len(columns) == 1 else "them"
 
 
 def leave_out(column: str) -> ColumnTransformer:
@@ -259,10 +301,27 @@ def _kind(column: Column, values: pd.Series) -> str | None:
         return "numbers"
     if column.is_time:
         return "dates"
-    most = min(MOST_VALUES, max(2, len(known) // 2))
-    if column.kind in (TEXT, TRUTH, NUMBER) and known.nunique() <= most:
+    if column.kind in (TEXT, TRUTH, NUMBER) and not _has_many_values(known):
         return "values"
     return None
+
+
+def _has_many_values(known: pd.Series) -> bool:
+    """Return whether a column has more different values than are encoded."""
+    return int(known.nunique()) > min(MOST_VALUES, max(2, len(known) // 2))
+
+
+def _holds_keys(values: pd.Series) -> bool:
+    """Return whether numbers have the name of a key, and as many values as keys have.
+
+    Models take texts of this kind for no feature either.
+    """
+    known, name = values.dropna(), str(values.name)
+    if is_name_of_count(name) or not is_name_of_identifier(name):
+        return False
+    if not _has_many_values(known):
+        return False
+    return bool((known.to_numpy(np.float64) % 1 == 0).all())
 
 
 def _has_words_among_numbers(reason: TextReason, values: pd.Series) -> bool:
@@ -289,6 +348,11 @@ def _describe_unencodable(column: Column, values: pd.Series) -> str:
     known = values.dropna()
     name = f"column {column.name!r} "
     content = f"{column.kind}, which no encoder of `dsel select` takes"
+    if column.kind == NUMBER and _holds_keys(values):
+        return (
+            f"{name}is named as keys are, and holds {known.nunique():,} different "
+            f"whole numbers in {len(known):,} rows, such as {known.iloc[0]:.0f}"
+        )
     if column.kind in (TEXT, TRUTH, NUMBER):
         content = f"{known.nunique():,} different texts in {len(known):,} rows"
     return f"{name}holds {content}, such as {str(known.iloc[0])[:40]!r}"

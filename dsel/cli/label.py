@@ -103,6 +103,8 @@ def _read(options: LabelOptions) -> tuple[ModelComparison | Choice, list[str]]:
     row_labels = read_labels(
         labels, rows, classes, place=place, target=column, like=schema, **text.arguments
     )
+    gaps = {*options.gaps}
+    row_labels = row_labels.map(lambda label: None if label in gaps else label)
     try:
         return result.with_labels(row_labels, rules), notes
     except OtherSpellingError as error:

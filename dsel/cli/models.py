@@ -1,7 +1,6 @@
 """Models of `dsel select` by name, and grids from the command line."""
 
 import importlib
-import math
 import os
 import re
 import sys
@@ -28,8 +27,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 from dsel.arrays import ArrayLike, Estimator
-from dsel.checks import did_you_mean
 from dsel.cli.encoders import encoders, leave_out
+from dsel.cli.grids import names_of_models, parse_grid
 from dsel.cli.users_code import users_code
 from dsel.data.identity import is_installed
 from dsel.data.kinds import TextReason
@@ -71,10 +70,6 @@ REGRESSORS: Final[dict[str, tuple[Any, tuple[str, ...], bool]]] = {
 }
 """Regressors by name, as in `MODELS`."""
 
-MOST_VALUES: Final = 10_000
-"""Most values of one parameter that a range may have."""
-NAMED: Final = {"true": True, "false": False, "none": None}
-
 
 def default_model(grid: Sequence[str], *, is_regression: bool) -> str:
     """Return the default of ``--model``: one name, or several.
@@ -106,14 +101,15 @@ def build(
     weighs_classes: bool = False,
     has_groups: bool = False,
     pool_columns: Collection[str] | None = None,
+    measured: Collection[str] = (),
 ) -> tuple[Any, Any, list[tuple[str, str]]]:
     """Return estimator and grid for rows `X`, and descriptions of the encoders.
 
     Several names, separated by commas, are one search over the grids of all.
     `why_texts` has the reasons why the reader took columns for texts. `has_groups` is
-    whether a column has groups. Ids must be among `pool_columns`. The model must not
-    use the column `unused`. If `weighs_classes`, the grid of a named classifier has
-    `class_weight`, too.
+    whether a column has groups. Ids must be among `pool_columns`. Columns that are
+    `measured` are no keys. The model must not use the column `unused`. If
+    `weighs_classes`, the grid of a named classifier has `class_weight`, too.
     """
     values = parse_grid(grid)
     models = REGRESSORS if is_regression else MODELS
@@ -127,20 +123,6 @@ def build(
         estimator = import_name(name)
         return (estimator, values, []) if values else (None, [estimator], [])
     named = names_of_models(name)
-    for model_name in named:
-        if model_name not in models:
-            raise click.BadParameter(
-                f"{model_name!r} is none of {', '.join(models)}; models of other "
-                f"packages are MODULE:OBJECT, such as "
-                f"xgboost:XGBClassifier{did_you_mean(model_name, models)}",
-                param_hint="--model",
-            )
-    if len(named) > 1 and values:
-        raise click.BadParameter(
-            f"--model {name} names several models, and the values of --grid are those "
-            f"of one; leave --grid out, or name one model.",
-            param_hint="--grid",
-        )
     if BOOSTING in named and sparse.issparse(X):
         raise click.BadParameter(
             "boosting takes no sparse rows; the other models do.", param_hint="--model"
@@ -154,6 +136,7 @@ def build(
         why_texts=why_texts,
         has_groups=has_groups,
         pool_columns=pool_columns,
+        measured=measured,
     )
     if unused is not None:
         steps.insert(0, ("without", leave_out(unused)))
@@ -176,13 +159,6 @@ def build(
         grids.append({"model": [model]} | params if len(named) > 1 else params)
     pipeline = Pipeline([*steps, ("model", models[named[0]][0])])
     return pipeline, grids if len(named) > 1 else grids[0], shown_rows
-
-
-def names_of_models(text: str) -> list[str]:
-    """Return the names in ``--model``: one, or several that are separated by commas."""
-    if ":" in text:
-        return [text]
-    return list(dict.fromkeys(name.strip() for name in text.split(",")))
 
 
 def import_name(name: str) -> Any:
@@ -259,73 +235,3 @@ def _import(name: str) -> ModuleType:
 def _is_of_this_folder(module: ModuleType) -> bool:
     file = Path(getattr(module, "__file__", None) or "")
     return file.is_relative_to(Path.cwd()) and not is_installed(module.__name__, file)
-
-
-def parse_grid(texts: Sequence[str]) -> dict[str, list[Any]]:
-    """Read ``name=a,b,c`` or ``name=start..stop:factor``; ``2^-3`` is a power.
-
-    Examples
-    --------
-    >>> parse_grid(["C=2^-1..2^3:4", "kernel=rbf,linear"])
-    {'C': [0.5, 2.0, 8.0], 'kernel': ['rbf', 'linear']}
-    """
-    grid: dict[str, list[Any]] = {}
-    for text in texts:
-        name, equals, listed = text.partition("=")
-        values = listed.split(",")
-        if not (equals and name and listed):
-            raise click.BadParameter(f"{text!r} is not NAME=VALUES, such as C=0.1,1,10")
-        if "" in values:
-            raise click.BadParameter(
-                f"value {values.index('') + 1} of {text!r} is empty; leave out a comma."
-            )
-        if name in grid:
-            raise click.BadParameter(
-                f"--grid names {name!r} twice; write {name}=A,B with all its values."
-            )
-        start, dots, stop_and_factor = listed.partition("..")
-        stop, colon, factor = stop_and_factor.partition(":")
-        if dots:
-            grid[name] = _range(text, start, stop, factor if colon else "2")
-        else:
-            grid[name] = list(map(_value, values))
-    return grid
-
-
-def _range(text: str, *words: str) -> list[float]:
-    """Return start, start * factor, ... up to stop."""
-    ends = list(map(_value, words))
-    if not all(isinstance(end, int | float) for end in ends):
-        raise click.BadParameter(f"{text!r} is not NAME=START..STOP:FACTOR")
-    start, stop, factor = map(float, ends)
-    if not (0.0 < start <= stop < math.inf and factor > 1.0):
-        raise click.BadParameter(
-            f"{text!r} must have 0 < START <= STOP and FACTOR > 1, as in 2^-2..2^12:4"
-        )
-    if math.log(stop / start) / math.log(factor) >= MOST_VALUES:
-        raise click.BadParameter(
-            f"{text!r} stands for more than {MOST_VALUES:,} values; take a larger "
-            f"FACTOR than {factor:g}"
-        )
-    values = [start]
-    while values[-1] * factor <= stop * (1 + 1e-9):
-        values.append(values[-1] * factor)
-    return values
-
-
-def _value(word: str) -> Any:
-    """Return the number, True, False or None that a word means, else the word."""
-    if word.lower() in NAMED:
-        return NAMED[word.lower()]
-    base, caret, exponent = word.partition("^")
-    for kind in (int, float):
-        try:
-            value = float(kind(base)) ** float(exponent) if caret else kind(word)
-        except ValueError:
-            continue
-        except ArithmeticError as error:
-            raise click.BadParameter(f"{word!r} is no number: {error}") from error
-        if isinstance(value, complex):
-            raise click.BadParameter(f"{word!r} is no real number")
-        return value
-    return word

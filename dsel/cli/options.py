@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from functools import reduce, wraps
 from importlib import import_module
 from os.path import exists
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
@@ -17,6 +18,7 @@ import click
 from dsel.checks import describe_missing_path, did_you_mean
 from dsel.cli.option_types import DELTA
 from dsel.errors import Words, rename_in_errors
+from dsel.files import check_results_folder
 
 if TYPE_CHECKING:
     from dsel.results.choice import Choice
@@ -43,13 +45,15 @@ WORDS_OF_SHELL: Final[Words] = {
     "n_queries=": "--queries ",
     "`n_queries`": "--queries",
     "an `out` of its own": "an --out of its own",
+    "that `out` named": "that --out named",
     "`place`": "RESULTS",
     "`source`": "the table",
     "deploy='one_fold'": "--deploy one_fold",
     "deploy='all_rows'": "--deploy all_rows",
     "baseline='largest class'": "--baseline 'largest class'",
     "loss='balanced' or ": "--loss balanced or --loss ",
-    "loss='balanced' chooses": "--loss balanced chooses",
+    "loss='balanced'": "--loss balanced",
+    "loss='recall:": "--loss 'recall:",
     "loss='error_quantile=": "--loss 'error_quantile=",
     "fewer folds, cv=": "fewer folds, --cv ",
     "groups for cv=": "groups for --cv ",
@@ -82,16 +86,21 @@ A test finds each of the left words in a message of dsel.
 
 
 def run_from(
-    module: str, function: str = "run", record: type[Any] | None = None
+    module: str,
+    function: str = "run",
+    record: type[Any] | None = None,
+    check_words: Callable[[Any], None] | None = None,
 ) -> Callable[[Command], Command]:
     """Return a decorator: the command calls this function, which is imported then.
 
     The function gets the values of options and arguments as parameters of their names,
-    or as one `record` with fields of their names. The decorated function has the help
-    in its docstring, and no code of its own. Every command is called here, so this is
-    where empty and repeated values are refused, and where messages get the names that a
-    shell has. Where a command is only checked, the function `check` of the module is
-    called in the place of `run`, and `check_build` in that of `build`.
+    or as one `record` with fields of their names. Its `check_words` raises what is
+    wrong with these words alone, before an import that takes seconds. The decorated
+    function has the help in its docstring, and no code of its own. Every command is
+    called here, so this is where empty and repeated values are refused, and where
+    messages get the names that a shell has. Where a command is only checked, the
+    function `check` of the module is called in the place of `run`, and `check_build` in
+    that of `build`.
     """
 
     def decorate(declared: Command) -> Command:
@@ -100,13 +109,18 @@ def run_from(
             context = click.get_current_context()
             refuse_empty_values(context)
             refuse_repeats(context)
+            options = None if record is None else record(**values)
+            if check_words is not None:
+                check_words(options)
+            with rename_in_errors(shell_names(context.command)):
+                check_results_folders(context)
             called = function
             # A check of a command raises its errors and runs nothing.
             if context.meta.get(CHECK):
                 called = "check" if function == "run" else f"check_{function}"
             run = getattr(import_module(module), called)
             with rename_in_errors(shell_names(context.command)):
-                return run(**values) if record is None else run(record(**values))
+                return run(**values) if record is None else run(options)
 
         return call
 
@@ -156,6 +170,13 @@ def split_options(words: Iterable[object]) -> list[str]:
         is_both = equals and option.startswith("--")
         split += [option, value] if is_both else [word]
     return split
+
+
+def check_results_folders(context: click.Context) -> None:
+    """Raise FileNotFoundError where an argument is no folder of results."""
+    for parameter in context.command.params:
+        if isinstance(parameter.type, ResultsFolder):
+            parameter.type.check(context.params[str(parameter.name)])
 
 
 def refuse_repeats(context: click.Context) -> None:
@@ -237,6 +258,22 @@ class ExistingPath(click.Path):
         return text
 
 
+class ResultsFolder(ExistingPath):
+    """A folder of results, or any URL.
+
+    `run_from` checks it: the message has words of the command.
+    """
+
+    def __init__(self, *, or_comparison: bool = False) -> None:
+        super().__init__()
+        self.or_comparison = or_comparison
+
+    def check(self, path: str) -> None:
+        """Raise FileNotFoundError if nothing of dsel is there."""
+        if "://" not in path:
+            check_results_folder(Path(path), or_comparison=self.or_comparison)
+
+
 def join_options(
     *options: Callable[[Command], Command],
 ) -> Callable[[Command], Command]:
@@ -250,6 +287,12 @@ class ClusterOptions:
 
     scheduler: str | None
     workers: int | None
+
+    def __post_init__(self) -> None:
+        if None not in (self.scheduler, self.workers):
+            raise click.UsageError(
+                "--scheduler brings its own workers; leave --workers out."
+            )
 
 
 @dataclass(frozen=True)

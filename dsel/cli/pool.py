@@ -26,8 +26,8 @@ from dsel.data.tables import read_table
 from dsel.data.text_tables import is_text, text_source
 from dsel.data.unknown_values import select_unexpected_values
 from dsel.data.write import pool_notes, write_pool
+from dsel.files import HEAD
 from dsel.option_values import names_in
-from dsel.results.place import HEAD
 from dsel.results.run_tables import load_schema
 from dsel.runtime.progress import row_progress
 

@@ -1,7 +1,6 @@
 """``dsel predict``: apply the stored model of a search to a table."""
 
 import shlex
-from dataclasses import replace
 
 import click
 
@@ -104,8 +103,7 @@ def _open_deployed_model(options: PredictOptions) -> Deployed:
     deployed = open_deployed_model(
         options.results, deploy=options.deploy, trusted=options.trust
     )
-    input_format = deployed.input_format.with_gap_words(options.gaps)
-    return replace(deployed, input_format=input_format)
+    return deployed.with_gap_words(options.gaps)
 
 
 def bound_lines(made: PredictedTable) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from itertools import groupby
-from math import isfinite, nan
+from math import isfinite
 from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -54,9 +54,8 @@ from dsel.results.run_tables import (
     save_run_tables,
     save_schema,
 )
-from dsel.rounded_texts import count_of, in_percent, terminal_width
+from dsel.rounded_texts import count_of, terminal_width
 from dsel.runtime.clients import count_threads
-from dsel.search.planning.plan_caveats import smallest_limit
 from dsel.search.planning.plan_text import plan_lines, plan_rows
 from dsel.search.running.execute import check_out, trusted_types
 
@@ -363,10 +362,6 @@ def open_client(cluster: ClusterOptions) -> "Iterator[Client | None]":
         return
     from dsel.cluster import connect
 
-    if scheduler is not None and workers is not None:
-        raise click.UsageError(
-            "--scheduler brings its own workers; leave --workers out."
-        )
     # If the scheduler is lost, dsel's own line replaces what distributed logs.
     logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
     with connect(scheduler, workers=workers) as client:
@@ -413,13 +408,6 @@ def run_plan(
             shown_rows = list(shown_rows)
             if not output.verbose:
                 shown_rows = [row for row in shown_rows if row[0] in IN_SHORT]
-                search = plan.search
-                is_plain = search.method.is_nested
-                is_plain = is_plain and search.context.losses.is_about_error
-                limit = smallest_limit(search) if is_plain else nan
-                if isfinite(limit):
-                    least = f"{in_percent(limit)} or more, even if no model errs"
-                    shown_rows.insert(0, ("bound", least))
             if client is None:
                 threads = count_of(count_threads(), "thread")
                 shown_rows.append(("runs on", f"{threads}, one for each processor"))

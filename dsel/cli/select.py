@@ -16,15 +16,15 @@ import pandas as pd
 
 from dsel.arrays import Estimator, narrow_objects
 from dsel.checks import describe_unused_columns, list_columns, listing, nearest_name
-from dsel.cli.commands.select import SelectOptions
+from dsel.cli.commands.select import REPORT, SelectOptions, is_report
 from dsel.cli.compare import join_columns, read_all_columns
+from dsel.cli.grids import names_of_models
 from dsel.cli.models import (
     MODELS,
     REGRESSORS,
     build,
     default_model,
     import_from_here,
-    names_of_models,
     show_failure,
 )
 from dsel.cli.options import WORDS_OF_SHELL, TextOptions, split_options
@@ -78,7 +78,6 @@ from dsel.losses.texts import (
 from dsel.option_values import (
     CLASSIFICATION,
     LARGEST_CLASS,
-    LOSS_FORMS,
     REGRESSION,
     RIDGE,
     join_names,
@@ -100,7 +99,6 @@ from dsel.search.planning.plan_search import plan_for
 from dsel.search.running.execute import check_out
 from dsel.typing import AnyArray
 
-REPORT: Final = "report"
 MOST_TARGETS: Final = 3
 """Most columns without a counterpart in the pool that are offered as the target."""
 
@@ -218,7 +216,7 @@ def find_likely_keys(table: Table, groups: str | None) -> dict[str, str]:
 
 def _command_of_report(options: SelectOptions, *, is_regression: bool) -> str:
     """Return the command of this run with a report of the classes, or ""."""
-    if is_regression or options.out is None or any(map(_is_report, options.loss)):
+    if is_regression or options.out is None or any(map(is_report, options.loss)):
         return ""
     folder = f"{options.out.rstrip('/')}_report"
     words = split_options(click.get_current_context().obj)
@@ -261,6 +259,7 @@ def read_inputs(options: SelectOptions) -> SelectInputs:
         weighs_classes=loss != "error",
         has_groups=options.groups is not None,
         pool_columns=columns_of_pool(options),
+        measured=options.number,
     )
     one_of_them = grid[0] if estimator is None else estimator
     check_kind_of_model(one_of_them, model, options, table)
@@ -307,22 +306,10 @@ def read_labeled_table(options: SelectOptions) -> Table:
             f"{list_columns(columns, 'label') if columns else '.'}",
             *([("--target", name)] for name in find_targets(columns, options)),
         )
-    if options.queries and not options.out:
-        raise click.UsageError(
-            f"--queries {options.queries} writes rows to label; name a folder by --out."
-        )
-    ids = names_in(options.ids)
-    if report_by is not None and report_by in (*ids, target, options.groups):
-        option = "--id" if report_by in ids else "--groups"
-        what = "the target" if report_by == target else f"no feature, by {option}"
-        raise click.UsageError(
-            f"--report-by {report_by!r} is {what}; name a column that new rows have, "
-            f"too."
-        )
     arguments = options.text.arguments | {
         "target": target,
         "drop": [name for name in names_in(options.drop) if name != report_by],
-        "ids": ids,
+        "ids": names_in(options.ids),
         "groups": options.groups,
         "task": options.task,
         "day_first": options.day_first,
@@ -698,11 +685,6 @@ def _name_lines(labeled: str, y: AnyArray, text: TextOptions) -> Iterator[None]:
         raise in_table.in_lines(source.line_of) from error
 
 
-def _is_report(text: str) -> bool:
-    """Return whether a text of ``--loss`` asks for a report."""
-    return text == REPORT or text.startswith((f"{REPORT}:", f"{REPORT}="))
-
-
 @contextmanager
 def _correct_classes(text: str) -> Iterator[None]:
     """Add the loss with the class that was meant to an error about another one."""
@@ -721,11 +703,7 @@ def parse_report(
     texts: Sequence[str], classes: Sequence[object], *, is_regression: bool
 ) -> Any:
     """Return the ``report`` that ``--loss`` requests: True, classes, or fractions."""
-    reports = [text for text in texts if _is_report(text)]
-    if len(reports) > 1:
-        raise click.UsageError(
-            f"--loss {' and '.join(reports)} are two reports; name all in one."
-        )
+    reports = [text for text in texts if is_report(text)]
     if not reports or reports == [REPORT]:
         return bool(reports)
     listed = reports[0].removeprefix(REPORT)
@@ -742,12 +720,7 @@ def parse_report(
 
 def parse_loss(texts: Sequence[str], classes: Sequence[object]) -> Any:
     """Return the loss that ``--loss`` requests, without the report."""
-    named = [text for text in texts if not _is_report(text)] or ["error"]
-    if len(named) > 1:
-        raise click.UsageError(
-            f"--loss must be {LOSS_FORMS}, optionally with another --loss report, got "
-            f"{' and '.join(map(repr, named))}."
-        )
+    named = [text for text in texts if not is_report(text)] or ["error"]
     if named == ["error"]:
         return "error"
     try:

@@ -322,8 +322,12 @@ def _several_types_error(first_key: Any, second_key: object) -> TypeError:
     )
 
 
-_IDENTIFIERS: Final = ("id", "ids", "nr", "no", "number", "nummer", "uuid")
+_IDENTIFIERS: Final = (
+    "guid", "id", "idx", "ids", "key", "no", "nr", "num", "number", "nummer", "uuid",
+)  # fmt: skip
 """Last words of names of identifiers."""
+_ENDS: Final = ("nr", "nummer")
+"""Ends of longer German words for identifiers."""
 _OWNERS: Final = (
     "account", "case", "client", "customer", "device", "employee", "household", "kunde",
     "kunden", "member", "patient", "patienten", "person", "personen", "proband",
@@ -342,13 +346,26 @@ def is_name_of_identifier(name: str) -> bool:
 
     Examples
     --------
-    >>> names = ["customerID", "patient", "KundenNr", "customer age", "personality"]
+    >>> names = ["customerID", "patient", "Auftragsnr", "customer age", "personality"]
     >>> [is_name_of_identifier(name) for name in names]
     [True, True, True, False, False]
     """
     words = [word.lower() for word in _WORD.findall(name)]
     is_owner = len(words) == 1 and _OWNER.fullmatch(words[0]) is not None
-    return is_owner or (bool(words) and words[-1] in _IDENTIFIERS)
+    is_last = bool(words) and words[-1] in _IDENTIFIERS
+    return is_owner or is_last or (bool(words) and words[-1].endswith(_ENDS))
+
+
+def is_name_of_count(name: str) -> bool:
+    """Return whether numbers with this name count owners, such as patients of a day.
+
+    Examples
+    --------
+    >>> is_name_of_count("Patients"), is_name_of_count("patient"), is_name_of_count("x")
+    (True, False, False)
+    """
+    noun = name.strip().lower().removesuffix("s")
+    return noun in _OWNERS and noun != name.strip().lower()
 
 
 def holds_categories(values: pd.Series) -> bool:

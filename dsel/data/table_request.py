@@ -340,7 +340,9 @@ def check_same_names(
 
 
 def notes_on_row_numbers(name: str, values: Floats) -> list[str]:
-    """Return a caveat if a column of numbers only counts rows, in steps of any size.
+    """Return a caveat if numbers only count rows, or rise or fall from row to row.
+
+    Steps may have any size; numbers that rise in unequal steps are whole.
 
     Examples
     --------
@@ -353,7 +355,8 @@ def notes_on_row_numbers(name: str, values: Floats) -> list[str]:
     if n < 2 or not np.isfinite(values).all():
         return []
     is_whole = bool((values == np.rint(values)).all())
-    is_running = is_whole and bool((np.diff(values) == 1).all())
+    differences = np.diff(values)
+    is_running = is_whole and bool((differences == 1).all())
     # The numbers of a table of a few rows may be all of 1 to n, in any order, by
     # chance.
     if not is_running and n < FEWEST_ROWS:
@@ -362,15 +365,21 @@ def notes_on_row_numbers(name: str, values: Floats) -> list[str]:
     step = float(np.median(steps))
     # Times such as 0.1, 0.2, 0.3 have steps that are equal but for their rounding.
     rounding = 4 * np.finfo(np.float64).eps * float(np.abs(values).max())
-    if step <= rounding or (np.abs(steps - step) > rounding).any():
+    if step > rounding and (np.abs(steps - step) <= rounding).all():
+        what = f"numbers in steps of {step:.6g}, as row numbers are;"
+        if step == 1 and is_whole:
+            what = "running whole numbers, as row numbers are;"
+    elif is_whole and ((differences > 0).all() or (differences < 0).all()):
+        direction = "rise" if differences[0] > 0 else "fall"
+        what = (
+            f"whole numbers that {direction} from row to row, as keys and times do; "
+            f"unless it is a measurement,"
+        )
+    else:
         return []
-    what = f"numbers in steps of {step:.6g}"
-    if step == 1 and is_whole:
-        what = "running whole numbers"
     return [
-        f"column {name!r} holds {what}, as row numbers are; name it by --id "
-        f"{shlex.quote(name)}, which keeps it in predictions, or leave it out by "
-        f"--drop {shlex.quote(name)}"
+        f"column {name!r} holds {what} name it by --id {shlex.quote(name)}, which "
+        f"keeps it in predictions, or leave it out by --drop {shlex.quote(name)}"
     ]
 
 

@@ -176,8 +176,7 @@ def read_table(
     if table.y is None or table.is_regression:
         return table
     reason = table.why_texts.get(target or "")
-    why_text = "" if reason is None else reason.text
-    targets = numbers_of_labels(table.y, target or "y", task, why_text)
+    targets = numbers_of_labels(table.y, target or "y", task, reason)
     if targets is None:
         n_rows = pd.Series(np.ravel(table.y)).value_counts().to_dict()
         check_spelling(n_rows, partial(_describe_respelling, location, request))

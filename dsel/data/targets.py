@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike, Floats, narrow_objects
 from dsel.checks import show
-from dsel.data.kinds import ColumnScan
+from dsel.data.kinds import ColumnScan, TextReason
 from dsel.data.labeled import MOST_WHOLE
 from dsel.data.schema import ColumnSchema
 from dsel.errors import RowError, UndecidedError
@@ -202,16 +202,17 @@ def numbers_of_texts(
 
 
 def _check_text_classes(
-    known: NDArray[np.str_], target: str | None, why_text: str
+    known: NDArray[np.str_], target: str | None, reason: TextReason | None
 ) -> None:
     """Raise ValueError for many texts of few rows each, as identifiers are."""
     n_rows, n_values = len(known), len(np.unique(known))
     if n_values > MOST_WHOLE and n_rows < FEWEST_ROWS_OF_CLASS * n_values:
+        why = "" if reason is None else f" ({reason.text})"
         raise UndecidedError(
             f"`target` {target!r} has {n_values:,} different texts in {n_rows:,} rows, "
-            f"which may be identifiers{f' ({why_text})' if why_text else ''}; name "
-            f"another column as the target, or say that they are classes by --task "
-            f"classification.",
+            f"which may be identifiers{why}; name another column as the target, or say "
+            f"that they are classes by --task classification.",
+            () if reason is None else reason.as_numbers,
             [("--task", CLASSIFICATION)],
         )
 
@@ -220,11 +221,11 @@ def numbers_of_labels(
     labels: NDArray[np.generic],
     target: str | None,
     task: str | None,
-    why_text: str = "",
+    reason: TextReason | None = None,
 ) -> Floats | None:
     """Return the targets of a regression from a typed column; None for classes.
 
-    `why_text` says why texts are not read as another kind that they look like.
+    `reason` says why texts are not read as another kind that they look like.
     """
     if task == CLASSIFICATION or labels.ndim != 1:
         return None
@@ -238,7 +239,7 @@ def numbers_of_labels(
                 f"classification."
             )
         if task is None and known.dtype.kind == "U":
-            _check_text_classes(known, target, why_text)
+            _check_text_classes(known, target, reason)
         return None
     targets = np.full(len(labels), np.nan)
     targets[~missing] = known

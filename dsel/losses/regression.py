@@ -317,32 +317,44 @@ class ErrorQuantile(RegressionLoss):
 
     def caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
         """Return a caveat with the needed rows if the first fold has too few."""
-
-        def fewest_rows(k: int, level: float) -> int:
-            """Return the rows with which the first of k folds is large enough."""
-            fold_delta = delta * float(fold_shares(k)[0])  # the largest share
-            return k * (minimum_rows(level=level, delta=fold_delta) - 1) + 1
-
-        needed = fewest_rows(n_folds, self.level)
+        needed = _fewest_rows(n_folds, self.level, delta)
         if len(y) >= needed:
             return []
         fewer = "".join(
-            f", {fewest_rows(k, self.level):,} with {k}" for k in (3, 2) if k < n_folds
+            f", {_fewest_rows(k, self.level, delta):,} with {k}"
+            for k in (3, 2)
+            if k < n_folds
         )
         folds = f" with {n_folds} folds" if n_folds > 1 else ""
-        smaller = (percent / 100 for percent in range(99, 0, -1))
-        possible = (
-            f"; for {100 * fraction:.0f}% of them these are enough "
-            f"(loss='error_quantile={fraction:g}')"
-            for fraction in smaller
-            if len(y) >= fewest_rows(n_folds, 1.0 - fraction)
-        )
+        possible = ""
+        if fraction := largest_fraction(len(y), n_folds, delta):
+            possible = (
+                f"; for {100 * fraction:.0f}% of them these are enough "
+                f"(loss='error_quantile={fraction:g}')"
+            )
         return [
             f"{len(y):,} labeled rows are too few for a bound of how far "
             f"{100 * self.fraction:.6g}% of the predictions are off, which is "
-            f"infinite: it needs {needed:,}{folds}{fewer}{next(possible, '')}. "
+            f"infinite: it needs {needed:,}{folds}{fewer}{possible}. "
             f"This depends on their number alone, so a second run may choose by it"
         ]
+
+
+def _fewest_rows(n_folds: int, level: float, delta: float) -> int:
+    """Return the rows with which the first fold gives a finite tolerance."""
+    fold_delta = delta * float(fold_shares(n_folds)[0])  # the largest share
+    return n_folds * (minimum_rows(level=level, delta=fold_delta) - 1) + 1
+
+
+def largest_fraction(n_rows: int, n_folds: int, delta: float) -> float | None:
+    """Return the largest whole percentage that has a finite tolerance, as a fraction.
+
+    `delta` is that of limits on labeled rows. None if no percentage has one.
+    """
+    fractions = (percent / 100 for percent in range(99, 0, -1))
+    return next(
+        (f for f in fractions if n_rows >= _fewest_rows(n_folds, 1.0 - f, delta)), None
+    )
 
 
 @dataclass(frozen=True)

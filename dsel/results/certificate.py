@@ -72,6 +72,8 @@ ALL_CAVEATS: Final = "all_caveats"
 """Key of `to_json` of certificates and choices, which follows from other fields."""
 ORIGIN: Final = "Origin"
 """Name of rows of texts about the counts from which a number is computed."""
+OF_LABELS: Final = " on labeled rows"
+"""Words for the rows of the first part of a bound that is a sum."""
 DECLARED: Final = "declared"
 VIOLATED: Final = "violated"
 
@@ -205,6 +207,8 @@ class NumberFields(LossFields, total=False):
     estimate: float
     estimate_of_models: float | None
     fold: int | None
+    fold_rows: int
+    fold_delta: float
     trained_on: str
     is_estimate: bool
     divides_delta: bool
@@ -281,6 +285,11 @@ class Certificate(Renderable):
     """The estimate without folds whose fit failed; None if none failed."""
     fold: int | None = None
     """Fold that the model was trained without; None if it was trained on all rows."""
+    fold_rows: int = 0
+    """Rows of that fold that were counted; 0 in a record of an older version."""
+    fold_delta: float = nan
+    """Part of delta at which the rows of the fold bound the model; NaN if it was
+    trained on all rows."""
     n_labeled: int = 0
     """Labeled rows."""
     n_unlabeled: int = 0
@@ -701,19 +710,38 @@ class Certificate(Renderable):
     def terms(self) -> str:
         """Parts of the number, in words; "" if they are not known."""
         errors = "residuals" if self.is_tolerance else "errors"
-        if isfinite(self.label_term) and isfinite(self.disagreement_term):
+        if self.is_sum:
             pool = "pool rows on which the models differ"
             if self.n_queried:
                 pool += f" and labels of {count_of(self.n_queried, 'queried row')}"
             if self.has_large_pool_term:
                 return f"no limit below {self.most} from {pool}"
             first, second = self._parts()
-            return f"{first} from {errors} on labeled rows, {second} from {pool}"
+            return f"{first} from {errors}{OF_LABELS}, {second} from {pool}"
         is_of_one_model = not (self.is_estimate or self.divides_delta)
         if is_of_one_model and self.fold is not None:
             tested = name_folds(self.fold)
-            return f"from {errors} on {tested}, which the model had not seen"
+            if self.fold_rows:
+                tested = f"the {count_of(self.fold_rows, 'row')} of {tested}"
+            text = f"from {errors} on {tested}, which the model had not seen"
+            if isfinite(self.fold_delta):
+                text += f", at delta={self.fold_delta:.3g} (folds share {self.delta:g})"
+            return text
         return ""
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether it is the sum of two known parts, of labeled rows and the pool."""
+        return isfinite(self.label_term) and isfinite(self.disagreement_term)
+
+    @property
+    def part_of_labels(self) -> str:
+        """Why its part of labeled rows is no bound of the model of a fold."""
+        if self.is_tolerance:
+            return "a distance that fewer may exceed, since some are for the pool"
+        if self.loss.startswith("beyond("):
+            return "that are off by more than 4/5 of the distance"
+        return "of another fold than that of the other bound"
 
     @property
     def origin(self) -> str:

@@ -31,6 +31,7 @@ from dsel.results.caveats import (
 from dsel.results.certificate import (
     ALL_CAVEATS,
     NO_QUERIES,
+    OF_LABELS,
     ORIGIN,
     Certificate,
     short_params_text,
@@ -257,8 +258,16 @@ class Choice(Renderable):
         # Where the bound excludes nothing, the reason for that is printed instead.
         if bound is None or bound.says_nothing or not bound.terms:
             return []
-        text = f"the {bound.model_text} has the larger bound: {bound.terms}"
+        text = f"the {bound.model_text} has the larger bound: {self._terms(bound)}"
         return [text] * self._is_much_larger
+
+    def _terms(self, bound: Certificate) -> str:
+        """Return the parts of a bound, and why its first part is no other bound."""
+        other = self.certificates.get(ONE_FOLD)
+        # Both are one number where they are of the same fold.
+        if other is None or not bound.is_sum or bound.label_term == other.unclipped:
+            return bound.terms
+        return bound.terms.replace(OF_LABELS, f"{OF_LABELS} ({bound.part_of_labels})")
 
     @property
     def _is_much_larger(self) -> bool:
@@ -557,7 +566,6 @@ class Choice(Renderable):
             *filter(None, [self.deployed_text]),
             *self._estimate(),
         ]
-        comparisons = "; ".join(self._comparisons())
         whys = list(dict.fromkeys(self._why_no_bounds()))
         # A caveat about the labels to plan would repeat the next step.
         is_known = self.plan_call or self._knows_needed_rows
@@ -567,7 +575,7 @@ class Choice(Renderable):
         )
         shown_rows = [
             *(("", line) for line in lines),
-            *[(COMPARED, comparisons)] * bool(comparisons),
+            *((COMPARED, text) for text in self._comparisons()),
             *self._baseline_rows(printed),
             *(() if self.queries is None else self.queries.lines()),
             *self.next_steps(),
@@ -663,7 +671,7 @@ class Choice(Renderable):
         certificates = {model.name: model.certificate for model in models}
         first, *other_certificates = certificates.values()
         texts = [
-            f"{other.model_text}: {other.terms}"
+            f"{other.model_text}: {self._terms(other)}"
             for other in other_certificates
             if other.terms
         ]

@@ -28,9 +28,11 @@ from dsel.checks import (
 )
 from dsel.errors import StoreMismatchError, explain_store_errors, explain_write_errors
 from dsel.files import (
+    HEAD,
     PARTIAL,
     check_no_link,
     check_no_links_inside,
+    check_results_folder,
     create_file,
     remove,
     remove_leftovers,
@@ -43,10 +45,6 @@ from dsel.zarr_stores import check_empty
 FORMAT: Final = 3
 """Version of the format, which is raised whenever a reader of old files could misread
 new ones."""
-HEAD: Final = "dsel.json"
-"""File that identifies the plan to which a results folder belongs."""
-COMPARISON: Final = "comparison.json"
-"""File of `dsel compare`, whose folders have no results of a search."""
 JOURNAL: Final = "journal"
 """Folder of records; the first line of each file repeats the head."""
 PLAIN: Final = "results"
@@ -413,20 +411,7 @@ def check_has_results(place: Place) -> None:
             f"{describe_missing_path(str(place))}"
         )
     if place.folder is not None:
-        if (place.folder / COMPARISON).is_file():
-            raise FileNotFoundError(
-                f"{place} holds a comparison of two models, and no results of a "
-                f"search; `dsel label {place}` reads its labels."
-            )
-        if not place.folder.is_dir():
-            raise FileNotFoundError(
-                f"there are no results at {place}: it is a file, and results are a "
-                f"folder; are the arguments swapped?"
-            )
-        raise FileNotFoundError(
-            f"there are no results at {place}: this folder holds nothing of dsel; "
-            f"name the place that `out` named."
-        )
+        check_results_folder(place.folder)
     raise FileNotFoundError(
         f"there are no results at {place}: it does not exist, or holds nothing of "
         f"dsel; name the place that `out` named."

@@ -21,11 +21,10 @@ from dsel.data.query_rows import POOL_ROW
 from dsel.data.schema import TableSchema
 from dsel.data.tables import reader_of
 from dsel.data.text_tables import TextSource, is_text, text_source
-from dsel.files import check_folder
+from dsel.files import COMPARISON, check_folder
 from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.place import (
-    COMPARISON,
     Place,
     check_has_results,
     read_outcome,

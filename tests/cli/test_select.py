@@ -143,22 +143,21 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
     assert least <= float(re.search(r"[\d.]+", verdict[0])[0])
     meaning = verdict.pop(1)
     begins = [*["Error at most "] * 2, "Chosen: ", "Deployed: ", "Error about "]
-    begins += ["For comparison: a 20% hold-out"]
+    begins += ["For comparison: a 20% hold-out", "For comparison: always predicting "]
     assert all(map(str.startswith, verdict, begins))
     n_wrong = round(10 * float(re.search(r"[\d.]+", verdict[0])[0]))
     assert meaning.startswith(f"Of 1,000 new rows the model gets at most {n_wrong} wro")
     assert verdict[3].endswith("the first model (the second with --deploy all_rows)")
-    assert "; always predicting " in verdict[5]
-    assert verdict[6:8] == [
+    assert verdict[7:9] == [
         "Assumes  labeled rows and pool rows are independent draws from one population "
         "(several rows of one customer: name their --groups); --verbose lists all",
         "Next     the same command with --out FOLDER keeps the model for dsel predict",
     ]
-    assert verdict[8].startswith(
+    assert verdict[9].startswith(
         "Next     with --queries 50 and labels of 50 pool rows"
     )
     assert max(map(len, plan)) <= 80
-    assert run(*numbers, "--quiet").output.splitlines() == verdict[:6]
+    assert run(*numbers, "--quiet").output.splitlines() == verdict[:7]
 
 
 def test_select__says_all_with_verbose(numbers):
@@ -168,7 +167,7 @@ def test_select__says_all_with_verbose(numbers):
     assert any(
         line.startswith("  certificate    nested at delta=0.05") for line in lines
     )
-    assert text.index("Chosen") < text.index("Origin   from errors on fold ")
+    assert text.index("Chosen") < text.index("Origin   from errors on the ")
     assumed = [line for line in lines if line.startswith("Assumes  ")]
     assert [
         f"(A{n})" in line for n, line in zip((1, 3, 4, 5, 7), assumed, strict=True)
@@ -347,7 +346,7 @@ def test_demo__says_what_was_chosen_and_how_wrong_it_can_be():
     lines = run("demo", "--quiet").output.splitlines()
     assert lines[0].startswith("Error at most 5.6% (95% confidence)")
     assert lines[2] == "Chosen: C=2.0, gamma=0.0009765625"
-    assert lines[6].startswith("Observed error on the pool: 2.2%, ")
+    assert lines[7].startswith("Observed error on the pool: 2.2%, ")
 
 
 @pytest.mark.cluster

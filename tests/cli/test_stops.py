@@ -336,12 +336,13 @@ def test_interrupt__says_what_is_stored(tables, monkeypatch, words, text):
         raise KeyboardInterrupt
 
     Path("there").mkdir()
+    Path("there", "dsel.json").touch()  # results
     for name in ("select", "monitor"):
         monkeypatch.setattr(f"dsel.cli.{name}.run", interrupt)
     stopped = run("select", "l.csv", "--target", "left", *words)
     assert f"Interrupted. {text}" in " ".join(stopped.output.split())
     assert stopped.exit_code == 130
-    assert run("monitor", "l.csv", "l.csv").output.strip() == "Interrupted."
+    assert run("monitor", "there", "l.csv").output.strip() == "Interrupted."
 
 
 def test_id__may_be_the_index_of_a_data_frame(tables):

@@ -81,8 +81,9 @@ LINES = [
           "one_fold": bounded(certificate(trained_on=FIFTHS, estimate=0.1128))}},
      [f"Error at most 15.1% (95% confidence), {ONE}",
       "Error about 11.3% (cross-validated, an estimate)",
-      COMPARED.format("15.1%") + "; always predicting the largest class, ok, errs on "
-      "34.9% of the labeled rows"]),
+      COMPARED.format("15.1%"),
+      "For comparison: always predicting the largest class, ok, errs on 34.9% of the "
+      "labeled rows"]),
     ({"bounded_models": {"all_rows": bounded(certificate(model_name="all_rows"))},
       "deploy": "all_rows", "expected_holdout": nan, "caveats": (FAILED,)},
      [f"Error at most 15.1% (95% confidence), {ALL}", "Caveat   2 fits failed"]),

@@ -2,12 +2,19 @@
 
 import click
 
-from dsel.cli.options import ExistingPath, draw_options, model_options, run_from
+from dsel.cli.options import (
+    ExistingPath,
+    ResultsFolder,
+    draw_options,
+    gap_option,
+    model_options,
+    run_from,
+)
 
 
 @click.command
-@click.argument("old", type=ExistingPath())
-@click.argument("new", type=ExistingPath())
+@click.argument("old", type=ResultsFolder())
+@click.argument("new", type=ResultsFolder())
 @click.option(
     "--pool",
     type=ExistingPath(),
@@ -35,6 +42,7 @@ from dsel.cli.options import ExistingPath, draw_options, model_options, run_from
     help="Table of rows that one of the models was trained on; rows of the pool that "
     "equal one of them are not drawn. The labeled rows of `dsel select` are known.",
 )
+@gap_option
 @draw_options
 @model_options
 @run_from("dsel.cli.compare")

@@ -7,7 +7,9 @@ import click
 from dsel.cli.options import (
     ExistingPath,
     OutputOptions,
+    ResultsFolder,
     TextOptions,
+    gap_option,
     output_options,
     run_from,
     text_options,
@@ -23,12 +25,13 @@ class LabelOptions:
     target: str | None
     partial: bool
     allow_unknown: bool
+    gaps: tuple[str, ...]
     text: TextOptions
     output: OutputOptions
 
 
 @click.command
-@click.argument("place", type=ExistingPath())
+@click.argument("place", type=ResultsFolder(or_comparison=True))
 @click.argument("labels", type=ExistingPath(), required=False)
 @click.option(
     "--target",
@@ -44,6 +47,7 @@ class LabelOptions:
     is_flag=True,
     help="Accept labels that are no class: each counts against what is to be proved.",
 )
+@gap_option
 @text_options
 @output_options
 @run_from("dsel.cli.label", record=LabelOptions)

@@ -9,6 +9,7 @@ from dsel.cli.options import (
     ClusterOptions,
     ExistingPath,
     OutputOptions,
+    ResultsFolder,
     TextOptions,
     gap_option,
     model_options,
@@ -35,7 +36,7 @@ class MonitorOptions:
 
 
 @click.command
-@click.argument("results", type=ExistingPath())
+@click.argument("results", type=ResultsFolder())
 @click.argument("next_month", type=ExistingPath())
 @click.option(
     "--labeled",

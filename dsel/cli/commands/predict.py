@@ -10,6 +10,7 @@ from dsel.cli.options import (
     ExistingPath,
     NameOf,
     OutputOptions,
+    ResultsFolder,
     TextOptions,
     gap_option,
     model_options,
@@ -35,7 +36,7 @@ class PredictOptions:
 
 
 @click.command
-@click.argument("results", type=ExistingPath())
+@click.argument("results", type=ResultsFolder())
 @click.argument("new", type=ExistingPath())
 @click.option(
     "--out",

@@ -2,11 +2,11 @@
 
 import click
 
-from dsel.cli.options import ExistingPath, output_options, run_from
+from dsel.cli.options import ResultsFolder, output_options, run_from
 
 
 @click.command
-@click.argument("results", type=ExistingPath())
+@click.argument("results", type=ResultsFolder(or_comparison=True))
 @click.option(
     "--out",
     help="File of the page; by default report.html in RESULTS, or here if that is a "

@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from dsel.cli.grids import check_models
 from dsel.cli.options import (
     ClusterOptions,
     ExistingPath,
@@ -31,6 +32,7 @@ from dsel.option_values import (
     ONE_FOLD,
     REGRESSORS,
     TASKS,
+    names_in,
 )
 
 
@@ -67,6 +69,47 @@ class SelectOptions:
     delta: float
     cluster: ClusterOptions
     out: str | None
+
+
+REPORT: Final = "report"
+"""Text of ``--loss`` that asks for a report, and the beginning of longer ones."""
+
+
+def is_report(text: str) -> bool:
+    """Return whether a text of ``--loss`` asks for a report."""
+    return text == REPORT or text.startswith((f"{REPORT}:", f"{REPORT}="))
+
+
+def check_words(options: SelectOptions) -> None:
+    """Raise the error of click if options contradict each other, whatever tables have.
+
+    Nothing heavy is imported for it.
+    """
+    check_models(options.model, options.grid)
+    if options.queries and not options.out:
+        raise click.UsageError(
+            f"--queries {options.queries} writes rows to label; name a folder by --out."
+        )
+    report_by, ids = options.report_by, names_in(options.ids)
+    if report_by is not None and report_by in (*ids, options.target, options.groups):
+        option = "--id" if report_by in ids else "--groups"
+        is_target = report_by == options.target
+        what = "the target" if is_target else f"no feature, by {option}"
+        raise click.UsageError(
+            f"--report-by {report_by!r} is {what}; name a column that new rows have, "
+            f"too."
+        )
+    reports = [text for text in options.loss if is_report(text)]
+    if len(reports) > 1:
+        raise click.UsageError(
+            f"--loss {' and '.join(reports)} are two reports; name all in one."
+        )
+    losses = [text for text in options.loss if not is_report(text)]
+    if len(losses) > 1:
+        raise click.UsageError(
+            f"--loss must be {LOSS_FORMS}, optionally with another --loss report, got "
+            f"{' and '.join(map(repr, losses))}."
+        )
 
 
 SECTIONS: Final = {
@@ -223,7 +266,7 @@ class GroupedCommand(click.Command):
 )
 @trust_option
 @run_options
-@run_from("dsel.cli.select", record=SelectOptions)
+@run_from("dsel.cli.select", record=SelectOptions, check_words=check_words)
 def command() -> None:
     """Choose a model from labeled rows and bound its error.
 

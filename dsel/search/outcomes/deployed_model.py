@@ -220,6 +220,10 @@ class Deployed:
             tolerance = Tolerance.of(certificates, name, load_model)
         return cls(model, certificate, input_format, tolerance)
 
+    def with_gap_words(self, words: Sequence[str]) -> "Deployed":
+        """Return the model, which reads further words as missing values."""
+        return replace(self, input_format=self.input_format.with_gap_words(words))
+
 
 def open_deployed_model(
     place: PathLike,

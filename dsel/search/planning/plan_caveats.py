@@ -13,16 +13,16 @@ from dsel.arrays import Features, Floats
 from dsel.candidates import caveats_of_parameters
 from dsel.checks import listing, show
 from dsel.data.duplicates import duplicate_finder
-from dsel.data.frames import Frame, take_rows
+from dsel.data.frames import Frame
 from dsel.data.groups import RowGroups, notes_on_identifiers
 from dsel.data.identity import is_of_dsel
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.targets import notes_on_copies, notes_on_similar_labels
-from dsel.losses.base import FoldCounts, Loss, Rows, stack_folds
-from dsel.losses.calls import count_rows
+from dsel.errors import Correction, ShellOptions, UndecidedError
+from dsel.losses.base import Loss
 from dsel.losses.declared import DeclaredLosses, FewRows
-from dsel.losses.joint import fold_limits
+from dsel.losses.regression import ErrorQuantile, largest_fraction
 from dsel.results.caveats import (
     Caveat,
     Effect,
@@ -36,6 +36,7 @@ from dsel.search.design.assumptions import DuplicatesAcrossFolds
 from dsel.search.design.baseline import Baseline, note_on_positions
 from dsel.search.design.folds import CVScheme
 from dsel.search.planning.plan_inputs import DividedPool, SearchInputs
+from dsel.search.planning.possible_bounds import smallest_limit
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.typing import AnyArray
 
@@ -436,33 +437,6 @@ def _caveat_of_scaling(X: Any) -> str:
     return ""
 
 
-def smallest_limit(search: PlannedSearch, factor: int = 1) -> float:
-    """Return the limit of the best fold if no model makes any error, part of `largest`.
-
-    The number of rows is multiplied by `factor`. NaN if the loss is for regressors.
-    """
-    losses, labeled = search.context.losses, search.labeled
-    main = losses.main
-    # The limit is computed from counts of perfect predictions, not by a formula, so
-    # that for any loss it is the one that the run itself will compute.
-    folds = [split.test_rows for split in search.scheme.fold_splits]
-    if search.is_regression or main.statistic.fold_shape is None:
-        return nan
-    perfect = stack_folds(
-        [
-            count_rows(
-                main.statistic,
-                Rows(take_rows(labeled.X, rows), labeled.y[rows]),
-                labeled.y[rows],
-            )
-            for rows in folds
-        ]
-    )
-    counts = FoldCounts(factor * perfect, factor * np.array([len(f) for f in folds]))
-    limits = fold_limits(main, counts, losses.main_division(search.planned_delta))
-    return float(np.min(limits)) / main.largest
-
-
 def note_on_possible_bound(search: PlannedSearch, most: float = LARGE) -> str:
     """Return a note if the bound is above a limit whatever the models are, else "".
 
@@ -493,8 +467,34 @@ def note_on_possible_bound(search: PlannedSearch, most: float = LARGE) -> str:
     )
 
 
+def _fewer_folds(search: PlannedSearch) -> list[ShellOptions]:
+    """Return the options for fewer folds, which have more rows each."""
+    return [[("--cv", str(k))] for k in (3, 2) if k < search.scheme.n_folds]
+
+
+def _check_finite_tolerance(search: PlannedSearch) -> None:
+    """Raise UndecidedError if the rows are too few for any finite tolerance."""
+    losses, scheme = search.context.losses, search.scheme
+    main = losses.main
+    if not isinstance(main, ErrorQuantile):
+        return
+    y = search.labeled.y[scheme.counted_rows]
+    delta = losses.main_division(search.planned_delta).label_delta
+    few_rows = FewRows.of(main, main.caveats(y, scheme.n_folds, delta))
+    named = name_counted_rows(few_rows, scheme, search.row_groups)
+    if not named:
+        return
+    ways = _fewer_folds(search)
+    if fraction := largest_fraction(len(y), scheme.n_folds, delta):
+        smaller = f"error_quantile={fraction:g}"
+        # One of both applies: the loss is the default, or it was named.
+        before = f"error_quantile={main.fraction:g}"
+        ways += [[Correction("--loss", before, smaller)], [("--loss", smaller)]]
+    raise UndecidedError(f"{named[0].text}.", *ways)
+
+
 def check_possible_bound(search: PlannedSearch) -> None:
-    """Raise ValueError if the bound of a plan cannot say anything of use.
+    """Raise UndecidedError if the bound of a plan cannot say anything of use.
 
     This is so if rows are too few, or if every row of a pool equals a labeled row.
     """
@@ -503,7 +503,12 @@ def check_possible_bound(search: PlannedSearch) -> None:
     if bounds_folds and (note := note_on_possible_bound(search, USELESS)):
         what = search.context.losses.main.title
         name = "`y` has" if search.row_groups is None else "`groups` have"
-        raise ValueError(f"{name} too few rows for a bound of {what!r}: {note}.")
+        raise UndecidedError(
+            f"{name} too few rows for a bound of {what!r}: {note}.",
+            *_fewer_folds(search),
+        )
+    if search.method.is_nested:
+        _check_finite_tolerance(search)
     pool = search.pool
     # A larger pool is compared in the pass that reads it, next to the fits.
     has_bound = search.method.is_guarantee and search.scheme.is_plain_random

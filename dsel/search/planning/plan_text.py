@@ -17,6 +17,11 @@ from dsel.results.caveats import Effect, collect_caveats, make_caveats
 from dsel.results.certificate import short_names
 from dsel.rounded_texts import count_of, wrap_line
 from dsel.search.engine.inner_searches import count_survivors
+from dsel.search.planning.possible_bounds import (
+    describe_possible_bound,
+    describe_rare_class,
+    describe_small_pool,
+)
 from dsel.search.running.planned_search import PlanFacts, PlannedSearch
 
 EMPTY_WORKER_NBYTES: Final = 400 * 2**20
@@ -39,8 +44,9 @@ def plan_rows(
 ) -> list[ShownRow]:
     """Return rows of texts: a title, names with texts, and caveats.
 
-    The short form has rows, pool, number of fits, and the caveats that void the bound,
-    for which somebody may stop the run. The choice has the other caveats.
+    The short form has rows, pool, number of fits, the smallest possible bound, a rare
+    class, and the caveats that void the bound, for which somebody may stop the run. The
+    choice has the other caveats.
     """
     n, d = search.labeled.X.shape
     pool = "none"
@@ -51,17 +57,29 @@ def plan_rows(
         pool = f"{search.pool.n_rows:,} rows" + (
             f", {size}, {tasks}" if not in_short else ""
         )
+        pool = "; ".join(filter(None, [pool, describe_small_pool(search)]))
     folds, fits, pruning = _folds_and_fits(search)
     what = f"{len(search.classes)} classes"
     if search.is_regression:
         least, most = search.labeled.y.min(), search.labeled.y.max()
         what = f"targets from {least:,.6g} to {most:,.6g}"
     labeled = f"{n:,} x {d}, {what}"
+    if search.method.is_nested and search.scheme.is_plain_random:
+        k, splits = search.scheme.n_folds, search.scheme.fold_splits
+        labeled += (
+            f"; {k - 1} of {k} folds ({1 - 1 / k:.0%}) are "
+            f"{count_of(len(splits[0].train_rows), 'row')}"
+        )
     if search.row_groups is not None:
         labeled += (
             f"; {search.row_groups.n_groups:,} groups, one row of each is counted"
         )
+    possible = {
+        "bound": describe_possible_bound(search),
+        "rare class": describe_rare_class(search),
+    }
     shown_rows = {"labeled rows": labeled, "pool": pool, "fits": fits}
+    shown_rows |= {name: text for name, text in possible.items() if text}
     if not in_short:
         shown_rows |= pruning | {
             "folds": folds,

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from dsel.bounds.shares import fold_shares
 from dsel.losses.calls import naming_loss
 from dsel.losses.declared import JointBounds
 from dsel.losses.joint import ModelBounds
@@ -184,6 +185,14 @@ def make_bounded_model(
     ).with_caveats(*advice.caveats)
 
 
+def _delta_of_fold(search: PlannedSearch, fold: int) -> float:
+    """Return the part of delta at which a fold bounds its model; NaN if it is whole."""
+    if not search.method.is_nested:
+        return np.nan
+    label_delta = search.context.losses.main_division(search.planned_delta).label_delta
+    return label_delta * float(fold_shares(search.scheme.n_folds)[fold])
+
+
 def certify_model(
     search: PlannedSearch,
     chosen: ChosenModels,
@@ -201,8 +210,10 @@ def certify_model(
             )
     # The share is computed from the number of folds, since the sizes of folds differ by
     # a row.
-    n_train = len(search.scheme.fold_splits[chosen.deployed_fold].train_rows)
-    fraction = 1 - 1 / k if k > 1 else n_train / search.labeled.n_rows
+    fold_split = search.scheme.fold_splits[chosen.deployed_fold]
+    fraction = (
+        1 - 1 / k if k > 1 else len(fold_split.train_rows) / search.labeled.n_rows
+    )
     # One limit bounds the model of a fold; only the other bound is a sum of terms.
     is_of_fold = name == ONE_FOLD
     label_term, disagreement_term = model_bounds.one_fold_bound, np.nan
@@ -221,6 +232,10 @@ def certify_model(
         label_term=label_term,
         disagreement_term=disagreement_term,
         fold=chosen.ref_by_name[name],
+        fold_rows=len(fold_split.test_rows) if is_of_fold else 0,
+        fold_delta=_delta_of_fold(search, chosen.deployed_fold)
+        if is_of_fold
+        else np.nan,
         trained_on=f"{fraction:.0%} of the labels" if is_of_fold else "",
         **loss_fields(loss),
     )

@@ -4,10 +4,12 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 
 import dsel
+from dsel.errors import ways_of
 from dsel.search.planning.plan_caveats import check_possible_bound
+from dsel.search.planning.possible_bounds import smallest_limit
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 3))
@@ -61,3 +63,77 @@ def test_plan__notes_a_large_bound_before_the_fits_as_no_error_gives_it():
     assert planned.run(n_jobs=1).choice.bound >= least - 1e-3
     assert plan(Y[:60]).notes_on_few_rows == []
     assert plan(Y[:20], criterion="cv_error").notes_on_few_rows == []
+
+
+def row_of(planned, name):
+    return next((text for row, text in planned.shown_rows() if row == name), "")
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [
+        ("error", "or more, even if no model errs"),
+        ("recall:yes", r"or more \(misses of 'yes'\), even if no model errs"),
+        ("balanced", r"or more \(balanced error\), even if no model errs"),
+    ],
+)
+def test_plan__says_the_smallest_possible_bound_of_any_loss(loss, words):
+    planned = plan(loss=loss)
+    text = row_of(planned, "bound")
+    assert re.search(words, text, re.IGNORECASE), text
+    least = float(text.partition("%")[0]) / 100
+    assert least == pytest.approx(smallest_limit(planned.search), abs=1e-3)
+    assert planned.run(n_jobs=1).choice.bound >= least - 1e-3
+
+
+def test_plan__says_which_distances_of_a_fold_bound_a_regression():
+    y = X[:, 0] + RNG.normal(size=400)
+    planned = dsel.plan_search(Ridge(), {"alpha": [1.0]}, X, y, random_state=0)
+    text = row_of(planned, "bound")
+    n_beyond = int(re.fullmatch(
+        "a distance that (.*) of the 80 rows of a fold exceed, so that 90% of all "
+        "others keep it", text
+    )[1])  # fmt: skip
+    outcome = planned.run(n_jobs=1)
+    residuals = outcome.results["outer_residuals"][outcome.choice.fold].values
+    if outcome.choice.fold == 0:  # with the largest share of delta
+        assert np.sum(residuals > outcome.choice.bound) == n_beyond
+    assert np.sum(residuals > outcome.choice.bound) <= n_beyond
+
+
+def test_plan__says_what_bounds_a_rare_class_that_the_error_hardly_shows():
+    text = row_of(plan(rare(20)), "rare class")
+    assert text.startswith("'fraud', 20 rows of 400: never to find it adds only 5.0%")
+    for loss in ("recall:fraud", "balanced"):
+        least = float(re.search(f"loss='{loss}' [a-z ]*\\(([0-9.]+)%", text)[1]) / 100
+        bound = plan(rare(20), loss=loss).run(n_jobs=1).choice.certificate.number
+        assert 0.1 < least - 1e-3 <= bound
+    for planned in (
+        plan(),
+        plan(rare(20), loss="balanced"),
+        plan(rare(20), report=True),
+    ):
+        assert not row_of(planned, "rare class")
+
+
+def test_plan__says_from_how_many_rows_on_a_pool_helps():
+    text = row_of(plan(pool=RNG.normal(size=(8, 3))), "pool")
+    assert "8 rows; too few to help: " in text.replace(", 192 B, read by 1 task", "")
+    n = int(re.search("from about ([0-9]+) rows on", text)[1])
+    assert 100 < n < 1000
+    assert "too few" in row_of(plan(pool=RNG.normal(size=(n - 1, 3))), "pool")
+    assert "too few" not in row_of(plan(pool=RNG.normal(size=(n, 3))), "pool")
+
+
+def test_possible_bound__of_too_few_groups_of_a_regression_is_refused():
+    y, groups = X[:, 0], np.arange(400) % 60
+    made = dsel.plan_search(
+        Ridge(), {"alpha": [1.0]}, X, y, groups=groups, random_state=0
+    )
+    with pytest.raises(
+        ValueError, match=r"60 groups are too few .* infinite"
+    ) as refused:
+        check_possible_bound(made.search)
+    ways = [way[0] for way in ways_of(refused.value)]
+    assert ways[:2] == [("--cv", "3"), ("--cv", "2")]
+    assert re.fullmatch(r"error_quantile=0\.\d+", ways[-1][1])

@@ -1,0 +1,93 @@
+"""Columns of whole numbers that are keys of records, or of customers with several."""
+
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.shell import run, succeed
+
+MODEL = ("--target", "label", "--model", "logistic", "--grid", "C=1", "--quiet")
+RNG = np.random.default_rng(0)
+
+
+def write(path, **columns):
+    n = len(next(iter(columns.values())))
+    frame = pd.DataFrame({"x": RNG.normal(size=n), **columns})
+    labels = np.where(frame["x"] + RNG.normal(0, 0.3, n) > 0, "yes", "no")
+    frame.assign(label=labels).to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("name", ["Nr", "id", "customer_no", "Auftragsnummer"])
+def test_select__stops_at_numbers_that_are_named_as_keys_are(tmp_path, name):
+    path = write(tmp_path / "t.csv", **{name: 1000 + RNG.permutation(300)})
+    done = run("select", path, *MODEL)
+    assert done.exit_code == 1
+    error, *commands = done.output.splitlines()
+    assert f"'{name}' is named as keys are, and holds 300 different whole" in error
+    assert "MODULE:OBJECT" not in error  # no pipeline makes a measurement of a key
+    words = shlex.join(["dsel", "select", str(path), *MODEL])
+    assert commands[::2] == [
+        f"Run: {words} --id {name}",
+        f"Or: {words} --number {name}",
+    ]
+    for command in commands[::2]:
+        succeed(*shlex.split(command)[2:])
+
+
+def test_select__asks_whether_rows_of_one_number_belong_together(tmp_path):
+    path = write(tmp_path / "t.csv", customer=RNG.permutation(np.arange(400) // 3))
+    error, *commands = run("select", path, *MODEL).output.splitlines()
+    assert "If rows of one customer belong together, write --groups customer: " in error
+    ends = [command.partition(" --quiet ")[2] for command in commands[::2]]
+    assert ends == ["--groups customer", "--drop customer", "--number customer"]
+    command = shlex.split(commands[0])[2:]
+    assert "on a random row of a new group" in succeed(*command).stdout
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"customer_no": RNG.choice(5000, 300, replace=False) + 0.5},  # measured
+        {"patients": RNG.choice(5000, 300, replace=False)},  # a count
+        {"income": RNG.choice(5000, 300, replace=False)},
+        {"room_no": RNG.integers(1, 40, 300)},  # few, which may be categories
+    ],
+)
+def test_select__takes_other_numbers_as_features(tmp_path, columns):
+    path = write(tmp_path / "t.csv", **columns)
+    assert "holds" not in succeed("select", path, *MODEL).output
+
+
+def test_select__notes_whole_numbers_that_rise_from_row_to_row(tmp_path):
+    steps = RNG.integers(1, 9, 300)
+    path = write(tmp_path / "t.csv", seen=np.cumsum(steps), left=-np.cumsum(steps))
+    text = " ".join(succeed("select", path, *MODEL).output.split())
+    for name, direction in (("seen", "rise"), ("left", "fall")):
+        note = f"column '{name}' holds whole numbers that {direction} from row to row"
+        assert f"{note}, as keys and times do; unless it is a measurement, name" in text
+
+
+def test_select__reads_amounts_next_to_a_key(tmp_path):
+    amounts = {
+        name: [f"€{value:,.2f}" for value in RNG.normal(900, 90, 300)]
+        for name in ("fee", "rent")
+    }
+    path = write(tmp_path / "t.csv", Nr=np.arange(300), **amounts)
+    commands = run("select", path, *MODEL).output.splitlines()[1::2]
+    ends = [command.partition(" --quiet ")[2] for command in commands]
+    both = "--number fee --number rent"
+    assert ends == [f"{both} --id Nr", "--drop fee,rent --id Nr", f"{both} --number Nr"]
+
+
+def test_select__offers_a_target_of_amounts_as_numbers(tmp_path):
+    frame = pd.DataFrame({"x": RNG.normal(size=300)})
+    frame["price"] = [f"€{1000 + 300 * x:,.2f}" for x in frame["x"]]
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ("select", tmp_path / "t.csv", "--target", "price", "--model", "ridge")
+    commands = run(*words).output.splitlines()[1:]
+    assert commands[0].startswith("Run: ")
+    assert "--number price" in commands[0]
+    assert "predictions are off by" in succeed(*shlex.split(commands[0])[2:]).stdout
