@@ -114,6 +114,7 @@ VALIDATION_ERRORS = _count("validation_errors", _EACH,
     "errors on the validation rows of the model trained without them")
 VALIDATION_ROWS = _count("validation_rows", (), "rows held out for validation")
 FOLD_ROWS = _count("fold_rows", (SPLITS,), "held-out rows")
+# Its name in cubes, and that of OUTER_PREDICTIONS, are those of 0.2.
 FOLD_PREDICTIONS = _count("fold_answers", _FIT,
     "predictions behind the errors: several models predict each held-out row")
 TRAIN_ROWS = _count("train_rows", (SPLITS,), "training rows")

@@ -93,8 +93,8 @@ def check_family(
     joined = family.join(fitted)
     for together in fitted:
         split_numbers = [np.array(split.number) for split in splits]
-        for i, candidate_number in enumerate(together.candidates):
-            j = joined.candidates.index(candidate_number)
+        for i, candidate_number in enumerate(together.candidate_numbers):
+            j = joined.candidate_numbers.index(candidate_number)
             if not np.array_equal(
                 joined.predict(X, split_numbers)[:, j],
                 together.predict(X, split_numbers)[:, i],
@@ -130,7 +130,7 @@ def _compare(
             f"{type(family).__name__}.fit must give the same model alone and together."
         )
     fit, prediction = (
-        (alone.candidates[0], alone.split_numbers[0]),
+        (alone.candidate_numbers[0], alone.split_numbers[0]),
         prediction_alone.tobytes(),
     )
     token = alone.token(*fit)

@@ -216,7 +216,7 @@ class FittedGroup:
     Class codes, candidate numbers and split numbers are those of the plan.
     """
 
-    candidates: tuple[int, ...]
+    candidate_numbers: tuple[int, ...]
     """Numbers of the candidates, in the order of every candidate axis."""
     split_numbers: tuple[int, ...]
     """Numbers of the splits, in the order of every split axis."""
@@ -423,7 +423,7 @@ def join_order(
             {
                 candidate
                 for fitted_group in fitted
-                for candidate in fitted_group.candidates
+                for candidate in fitted_group.candidate_numbers
             }
         )
     splits = sorted(

@@ -49,11 +49,15 @@ PRODUCT_NBYTES = 2**20
 
 def stack_linear(fitted: FittedEstimators) -> "LinearStack | None":
     """Stack models; return None if one is not linear, or is missing."""
-    keys = [FitId(c, s) for c in fitted.candidates for s in fitted.split_numbers]
+    keys = [FitId(c, s) for c in fitted.candidate_numbers for s in fitted.split_numbers]
     if not {type(fitted.models.get(key)) for key in keys} <= {*LINEAR}:
         return None
     scores = [_scores_of(fitted.models[key], fitted.classes) for key in keys]
-    shape = (len(fitted.candidates), len(fitted.split_numbers), *scores[0][0].shape)
+    shape = (
+        len(fitted.candidate_numbers),
+        len(fitted.split_numbers),
+        *scores[0][0].shape,
+    )
     return LinearStack(
         **{field.name: getattr(fitted, field.name) for field in fields(fitted)},
         weights=np.stack([weights for weights, _ in scores]).reshape(shape),
@@ -96,7 +100,7 @@ class LinearStack(FittedEstimators):
 
     def predict(self, X: Features, splits: Sequence[SplitNumbers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
-        X, n_candidates = number_matrix(X), len(self.candidates)
+        X, n_candidates = number_matrix(X), len(self.candidate_numbers)
         codes = np.empty((len(splits), n_candidates, X.shape[0]), dtype=np.int64)
         every = None
         if self.offsets.size <= ONE_PRODUCT:

@@ -137,7 +137,7 @@ def class_scores(model: Any, X: Features, classes: NDArray[Any]) -> Floats:
 class FittedEstimators(FittedGroup):
     """Fitted scikit-learn classifiers, or regressors, by candidate and split."""
 
-    candidates: tuple[int, ...]
+    candidate_numbers: tuple[int, ...]
     split_numbers: tuple[int, ...]
     fit_counts: FitCounts
     models: Mapping[FitId, Any]
@@ -162,12 +162,12 @@ class FittedEstimators(FittedGroup):
     @property
     def row_nbytes(self) -> int:
         """Working memory of `predict` for one row."""
-        return ROW_NBYTES_PER_CLASS * (len(self.classes) + len(self.candidates))
+        return ROW_NBYTES_PER_CLASS * (len(self.classes) + len(self.candidate_numbers))
 
     def predict(self, X: Any, splits: Sequence[SplitNumbers]) -> NDArray[Any]:
         """Return class codes or numbers; see `FittedGroup.predict`."""
         X = X.toarray() if self.is_dense and sparse.issparse(X) else X
-        candidate_numbers = self.candidates
+        candidate_numbers = self.candidate_numbers
         shape = len(splits), len(candidate_numbers), X.shape[0]
         # Models that failed to fit keep these values: -1 is no class, NaN no number.
         predictions: NDArray[Any] = (
@@ -213,7 +213,7 @@ class FittedEstimators(FittedGroup):
         hash_of_steps: dict[FitId, str] = {}
         known: dict[tuple[int, ...], str] = {}
         for key, model in self.models.items():
-            if len(self.candidates) > 1 and has_prefix(model):
+            if len(self.candidate_numbers) > 1 and has_prefix(model):
                 ids = tuple(id(step) for _, step in model.steps[:-1])
                 try:
                     if ids not in known:
@@ -229,7 +229,8 @@ class FittedEstimators(FittedGroup):
     ) -> NDArray[Any] | None:
         """Return predictions made at the fit; see `FittedGroup.test_predictions`."""
         predictions_of_fits = [
-            self.tested.get((n, split_number, part_number)) for n in self.candidates
+            self.tested.get((n, split_number, part_number))
+            for n in self.candidate_numbers
         ]
         known = [
             predictions

@@ -634,7 +634,9 @@ def _grid_cube(
     for fitted_group in (
         fitted_group for _, fitted_groups in trained for fitted_group in fitted_groups
     ):
-        errors[list(fitted_group.candidates)] = fitted_group.fit_counts.errors[:, 0, 0]
+        errors[list(fitted_group.candidate_numbers)] = fitted_group.fit_counts.errors[
+            :, 0, 0
+        ]
         for (candidate, _), message in fitted_group.fit_counts.messages.items():
             messages[candidate] = message.text
             problems[candidate] = message.problem.value

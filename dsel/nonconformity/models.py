@@ -137,15 +137,15 @@ def train_grid(
         for a in assignments
     ]
     failures: dict[int, str] = {}
-    for candidate_group in (
-        candidate_group
-        for _, candidate_groups in trained
-        for candidate_group in candidate_groups
+    for fitted_group in (
+        fitted_group for _, fitted_groups in trained for fitted_group in fitted_groups
     ):
         # Each group was fitted on one split, which has the position 0.
-        for i in np.flatnonzero(candidate_group.fit_counts.has_failed[:, 0]):
-            key = FitId(candidate_group.candidates[i], candidate_group.split_numbers[0])
-            message = candidate_group.fit_counts.messages.get(key)
+        for i in np.flatnonzero(fitted_group.fit_counts.has_failed[:, 0]):
+            key = FitId(
+                fitted_group.candidate_numbers[i], fitted_group.split_numbers[0]
+            )
+            message = fitted_group.fit_counts.messages.get(key)
             failures.setdefault(key[0], message.text if message else "the fit failed")
     return trained, failures
 
@@ -190,7 +190,12 @@ def join_models(
             raise AllFitsFailedError(text)
         warn(text, FitFailedWarning)
     usable = tuple(c for c in candidates if c.number not in failures)
-    group_of = {n: g for _, fitted in trained for g in fitted for n in g.candidates}
+    group_of = {
+        number: fitted_group
+        for _, fitted_groups in trained
+        for fitted_group in fitted_groups
+        for number in fitted_group.candidate_numbers
+    }
     models = [
         group_of[n].model(n, group_of[n].split_numbers[0])
         for n in (c.number for c in usable)

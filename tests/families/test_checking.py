@@ -35,7 +35,7 @@ class ByMean(FittedEstimators):
 
     def predict(self, X, which):
         codes = (X[:, 0] > X[:, 0].mean()).astype(int)
-        return np.tile(codes, (len(which), len(self.candidates), 1))
+        return np.tile(codes, (len(which), len(self.candidate_numbers), 1))
 
 
 class DependsOnRows(ScikitLearnFamily):

@@ -85,7 +85,7 @@ def test_predict__decides_ties_of_the_smallest_integers(rng):
     weights = np.repeat(weights[:, np.newaxis, np.newaxis], 3, axis=1)
     stack = replace(
         stack_of(2), weights=weights, offsets=np.zeros((20, 3, 1)),
-        candidates=tuple(range(20)),
+        candidate_numbers=tuple(range(20)),
     )  # fmt: skip
     X = np.full((50, 64), -128, dtype=np.int8)
     codes = stack.predict(X, [np.array(0)])[0]

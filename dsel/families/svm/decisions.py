@@ -117,7 +117,7 @@ class DecisionWeights:
         """Return the class codes that libsvm predicts with one of the models."""
         labeled, machines = self.labeled, self.machines
         if model not in self.models:
-            candidate = machines.candidates[list(machines.model_of).index(model)]
+            candidate = machines.candidate_numbers[list(machines.model_of).index(model)]
             self.models[model] = make_svc(
                 machines,
                 replace(labeled, columns=None),

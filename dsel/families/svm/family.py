@@ -179,7 +179,7 @@ class KernelSVMFamily(Family):
             seconds = (time.perf_counter() - started) / len(candidates)
             fit_counts.record_seconds(column, seconds)
         return PackedSVMs(
-            candidates=tuple(candidate.number for candidate in candidates),
+            candidate_numbers=tuple(candidate.number for candidate in candidates),
             split_numbers=tuple(split.number for split in splits),
             fit_counts=fit_counts,
             row_sets=pack_rows([row_sets], machines),
@@ -201,10 +201,10 @@ class KernelSVMFamily(Family):
             machines.of(wanted)
             for fitted_group in fitted
             for machines in fitted_group.machines
-            if wanted & set(machines.candidates)
+            if wanted & set(machines.candidate_numbers)
         ]
         return PackedSVMs(
-            candidates=candidate_numbers,
+            candidate_numbers=candidate_numbers,
             split_numbers=splits,
             fit_counts=FitCounts.empty(len(candidate_numbers), len(splits)),
             row_sets=pack_rows(

@@ -88,7 +88,7 @@ class GroupFit:
         # the next smaller one first stopped a step.
         self.order = np.lexsort((candidate_numbers, C_values))
         """Positions of the candidates in the group, in ascending order of C."""
-        self.candidates = tuple(candidates[i].number for i in self.order)
+        self.candidate_numbers = tuple(candidates[i].number for i in self.order)
         self.C_values = C_values[self.order]
         self.steps, prefix, self.svc = split_svc(candidates[0].estimator)
         weights = family.fit_params.get(f"{prefix}sample_weight")
@@ -207,7 +207,7 @@ class GroupFit:
         self, split: Split, gaps: Floats
     ) -> Iterator[tuple[FitId, FitMessage]]:
         """Yield a message for each candidate whose solver stopped early."""
-        for candidate, gap in zip(self.candidates, gaps, strict=True):
+        for candidate, gap in zip(self.candidate_numbers, gaps, strict=True):
             if not gap >= self.svc.tol:  # NaN is not
                 continue
             text = (
@@ -297,7 +297,7 @@ class GroupFit:
         )
         # From some C on no dual variable reaches its bound, and all solutions are
         # equal.
-        is_new = np.ones(len(self.candidates), dtype=np.bool_)
+        is_new = np.ones(len(self.candidate_numbers), dtype=np.bool_)
         is_new[1:] = (coefs[..., 1:] != coefs[..., :-1]).any(axis=(0, 1))
         is_new[1:] |= (offsets[:, 1:] != offsets[:, :-1]).any(axis=0)
         is_support = coefs.any(axis=(1, 2))
@@ -305,7 +305,7 @@ class GroupFit:
             split_number=split.number,
             rows_of=matrix.row_set.origin,
             kernel=matrix.kernel,
-            candidates=self.candidates,
+            candidate_numbers=self.candidate_numbers,
             model_of=np.cumsum(is_new) - 1,
             present=present,
             row_numbers=row_numbers[is_support],

@@ -130,7 +130,7 @@ class Machines:
     """`RowsByClass.origin` of the rows."""
     kernel: Kernel
     """The kernel, with gamma resolved on the training rows."""
-    candidates: tuple[int, ...]
+    candidate_numbers: tuple[int, ...]
     """Candidate numbers, in ascending order of C."""
     model_of: Integers
     """Index of each candidate's model; equal solutions are kept once."""
@@ -159,15 +159,15 @@ class Machines:
 
     def of(self, candidates: Collection[int]) -> "Machines":
         """Return the SVMs of some candidates, with only their support vectors."""
-        positions = [i for i, n in enumerate(self.candidates) if n in candidates]
-        if len(positions) == len(self.candidates):
+        positions = [i for i, n in enumerate(self.candidate_numbers) if n in candidates]
+        if len(positions) == len(self.candidate_numbers):
             return self
         models, model_of = np.unique(self.model_of[positions], return_inverse=True)
         coefs = np.ascontiguousarray(self.coefs[:, :, models])
         used = coefs.any(axis=(1, 2))
         return replace(
             self,
-            candidates=tuple(self.candidates[i] for i in positions),
+            candidate_numbers=tuple(self.candidate_numbers[i] for i in positions),
             model_of=model_of,
             row_numbers=self.row_numbers[used],
             starts=np.concatenate(([0], np.cumsum(used)))[self.starts],
@@ -201,7 +201,7 @@ def make_svc(
         if labeled.columns is not None and not labeled.steps:
             dummy.feature_names_in_ = np.array(labeled.columns, dtype=object)
         return dummy
-    position = machines.candidates.index(candidate)
+    position = machines.candidate_numbers.index(candidate)
     model = int(machines.model_of[position])
     coefs, offsets = machines.coefs[:, :, model], machines.offsets[:, model]
     used = np.asarray(coefs.any(axis=1))

@@ -129,7 +129,7 @@ def _write_exponentials(
 class PackedSVMs(FittedGroup):
     """Kernel SVMs of some candidates, one per split."""
 
-    candidates: tuple[int, ...]
+    candidate_numbers: tuple[int, ...]
     split_numbers: tuple[int, ...]
     fit_counts: FitCounts
     row_sets: Mapping[str, RowsByClass]
@@ -152,7 +152,7 @@ class PackedSVMs(FittedGroup):
     def row_nbytes(self) -> int:
         """Bytes of `predict` for one row: two items of codes, and the row itself."""
         columns = max((f.rows.shape[1] for f in self.row_sets.values()), default=0)
-        return 8 * (2 * len(self.candidates) + 4 * columns + 4)
+        return 8 * (2 * len(self.candidate_numbers) + 4 * columns + 4)
 
     @cached_property
     def shared_supports(self) -> tuple[SharedSupport, ...]:
@@ -167,7 +167,7 @@ class PackedSVMs(FittedGroup):
             by_kernel: dict[Kernel, list[DecisionWeights]] = {}
             same_rows = [m for m in self.machines if m.rows_of == origin]
             for machines in sorted(same_rows, key=order):
-                estimator = self.estimators[machines.candidates[0]]
+                estimator = self.estimators[machines.candidate_numbers[0]]
                 duals = arrange_duals(machines, labeled, split_svc(estimator)[2])
                 by_kernel.setdefault(machines.kernel, []).append(duals)
             kinds = {kernel.base for kernel in by_kernel}
@@ -184,7 +184,9 @@ class PackedSVMs(FittedGroup):
     def predict(self, X: Features, splits: Sequence[SplitNumbers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
         n_rows = X.shape[0]
-        codes = np.full((len(splits), len(self.candidates), n_rows), -1, dtype=np.int64)
+        codes = np.full(
+            (len(splits), len(self.candidate_numbers), n_rows), -1, dtype=np.int64
+        )
         by_row = [
             split_numbers for split_numbers in splits if np.ndim(split_numbers) == 1
         ]
@@ -212,8 +214,11 @@ class PackedSVMs(FittedGroup):
         # The last prediction is the guess: it is mostly that of a neighboring gamma or
         # training set, which predicts the same class for most rows.
         guess = np.zeros(len(row_numbers), dtype=np.int64)
-        every, numbered = np.arange(len(self.candidates)), np.arange(len(row_numbers))
-        index_of = dict(zip(self.candidates, every.tolist(), strict=True))
+        every, numbered = (
+            np.arange(len(self.candidate_numbers)),
+            np.arange(len(row_numbers)),
+        )
+        index_of = dict(zip(self.candidate_numbers, every.tolist(), strict=True))
         splits = [n[row_numbers] if np.ndim(n) == 1 else n for n in splits]
         requests: dict[int, list[tuple[int, Integers, Integers]]] = {}
         for item, split, positions, at in iter_splits(splits):
@@ -224,7 +229,7 @@ class PackedSVMs(FittedGroup):
             for duals in support.by_kernel[block.kernel]:
                 machines = duals.machines
                 indices = np.array(
-                    [index_of[candidate] for candidate in machines.candidates]
+                    [index_of[candidate] for candidate in machines.candidate_numbers]
                 )
                 for item, positions, at in requests.get(machines.split_number, ()):
                     is_wanted = np.isin(indices, positions)
@@ -253,7 +258,7 @@ class PackedSVMs(FittedGroup):
         for machines in self.machines:
             if (
                 machines.split_number == split_number
-                and candidate in machines.candidates
+                and candidate in machines.candidate_numbers
             ):
                 return machines
         raise KeyError(f"candidate {candidate} has no model of split {split_number}")
@@ -273,7 +278,7 @@ class PackedSVMs(FittedGroup):
         Without steps support rows are labeled rows, which their numbers identify.
         """
         machines = self._machines_of(candidate, split_number)
-        model = machines.model_of[machines.candidates.index(candidate)]
+        model = machines.model_of[machines.candidate_numbers.index(candidate)]
         coefs = machines.coefs[:, :, model]
         used = coefs.any(axis=1)
         row_numbers, steps = machines.row_numbers[used], ""

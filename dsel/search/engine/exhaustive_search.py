@@ -173,7 +173,7 @@ class CountBatch:
         )
         models = ComparedModels(
             # The models of a candidate are the model set with its number.
-            [ModelSets(group.candidates, group) for group in fitted_groups],
+            [ModelSets(group.candidate_numbers, group) for group in fitted_groups],
             tokens,
             self.comparisons,
             context.reading,
@@ -194,11 +194,13 @@ def join_kept_groups(
     ):
         family = context.candidate_groups[job.group_number].family
         fitted_group = kept_group.fitted_group
-        if not set(candidate_numbers).isdisjoint(fitted_group.candidates):
+        if not set(candidate_numbers).isdisjoint(fitted_group.candidate_numbers):
             families.setdefault(id(family), (family, []))[1].append(fitted_group)
     joined = []
     for family, fitted_groups in families.values():
-        fitted = {n for fitted_group in fitted_groups for n in fitted_group.candidates}
+        fitted = {
+            n for fitted_group in fitted_groups for n in fitted_group.candidate_numbers
+        }
         joined.append(
             family.join(fitted_groups, sorted(fitted & set(candidate_numbers)))
         )

@@ -245,7 +245,7 @@ def predict_labeled_rows(
     """
     # If `predict` raises, every row counts as an error, which any loss can count.
     labeled = context.labeled
-    shape = (len(fitted_group.candidates), len(row_numbers))
+    shape = (len(fitted_group.candidate_numbers), len(row_numbers))
     predictions = no_predictions(shape, labeled.y.dtype)
     if len(row_numbers):
         with suppress(Exception):  # the exception is recorded in the counts
@@ -306,7 +306,7 @@ def fail_row_mixers(fitted_group: FittedGroup, split: Split, X: Features) -> Non
         if n_differing > 1 or cause:
             fit_counts.record_failure(
                 (i, column),
-                FitId(fitted_group.candidates[i], split.number),
+                FitId(fitted_group.candidate_numbers[i], split.number),
                 f"`predict` treats {n_differing} of {len(checked)} rows otherwise "
                 f"alone than among other rows{cause}, so its errors depend on which "
                 f"rows come together. Compute means, ranks and codes of columns in the "

@@ -85,7 +85,7 @@ def assert_equals_svc(estimators, X, y, pool, fit_params=None):
     for piece, (column, split) in product(pieces, enumerate(splits_of(len(y)))):
         train, test = split.train_rows, split.test_rows
         own = {name: value[train] for name, value in (fit_params or {}).items()}
-        for row, number in enumerate(piece.candidates):
+        for row, number in enumerate(piece.candidate_numbers):
             with np.errstate(all="ignore"):
                 svc = clone(estimators[number]).fit(X[train], y[train], **own)
             counts = piece.fit_counts
@@ -248,7 +248,7 @@ def test_predict__does_not_depend_on_blocks_or_on_what_is_joined(
         part = joined.predict(pool[rows], [*which[:2], which[2][rows]])
         np.testing.assert_array_equal(whole[:, :, rows], part)
     for piece in pieces:
-        mine = list(piece.candidates)
+        mine = list(piece.candidate_numbers)
         alone = piece.predict(pool, [which[0], which[1][mine], which[2]])
         np.testing.assert_array_equal(whole[:, mine], alone)
     _, _, again = fit(estimators, X, y, one_by_one=True)
@@ -311,14 +311,14 @@ def test_predict__a_decision_within_rounding_of_zero_is_that_of_the_model():
 def test_join__of_some_has_their_support_vectors_alone_in_the_order_given(table):
     X, y, pool = table
     family, pieces, whole = fit(svcs(tol=1e-3), X, y)
-    some = [family.join([piece], piece.candidates[-1:]) for piece in pieces]
+    some = [family.join([piece], piece.candidate_numbers[-1:]) for piece in pieces]
     for small, piece in zip(some, pieces, strict=True):
         assert sys.getsizeof(small) < sys.getsizeof(piece)
         for machines in small.machines:
             assert machines.coefs.any(axis=(1, 2)).all()
-    numbers = [piece.candidates[-1] for piece in pieces][::-1]
+    numbers = [piece.candidate_numbers[-1] for piece in pieces][::-1]
     again = pickle.loads(pickle.dumps(family.join(some, numbers)))
-    assert again.candidates == tuple(numbers)
+    assert again.candidate_numbers == tuple(numbers)
     found, expected = (each.predict(pool, drawn_for(pool)) for each in (again, whole))
     np.testing.assert_array_equal(found, expected[:, numbers])
     for number in numbers:

@@ -160,7 +160,9 @@ def claim(loop, n_jobs):
     claimed = []
     for _ in range(n_jobs):
         loop.prune()
-        claimed += [(job.candidates[0], job.split_number) for job in loop.next_jobs()]
+        claimed += [
+            (job.candidate_numbers[0], job.split_number) for job in loop.next_jobs()
+        ]
     return claimed
 
 
