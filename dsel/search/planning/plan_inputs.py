@@ -50,7 +50,6 @@ from dsel.losses.by_value import ValueColumn, find_column
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.cube import GridAxes, grid_axes
 from dsel.rounded_texts import count_of
-from dsel.search.design.certificate_methods import SchemeRequest
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.jobs import CandidateGroup
 from dsel.typing import AnyArray, LabelsLike, Options, PoolLike, RowsLike
@@ -113,19 +112,6 @@ class SearchInputs:
     """How families will fit the candidates."""
     caveats: tuple[Caveat, ...]
     """Caveats about the order of the rows, stored keys, and targets."""
-
-    def scheme_request(
-        self, search_options: SearchOptions, *, has_pool: bool
-    ) -> SchemeRequest:
-        """Return the part from which a certificate method makes its scheme."""
-        return SchemeRequest(
-            search_options=search_options,
-            labeled=self.labeled,
-            seed=self.seed,
-            n_candidates=len(self.candidates),
-            row_groups=self.row_groups,
-            has_pool=has_pool,
-        )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from dsel.errors import GuaranteeWarning, warn
 from dsel.losses.base import Loss
 from dsel.results.caveats import collect_caveats
 from dsel.search.design.assumptions import DuplicatesAcrossFolds
-from dsel.search.design.certificate_methods import choose_method
+from dsel.search.design.certificate_methods import SchemeRequest, choose_method
 from dsel.search.design.folds import with_leave_one_out
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.planning.plan import Plan
@@ -252,8 +252,13 @@ def make_plan(
     search_inputs = read_inputs(estimator, param_grid, X, y, search_options)
     # The pool is opened first, since some certificates need one.
     divided_pool = divide_pool(pool, search_inputs, search_options.max_pool_rows)
-    request = search_inputs.scheme_request(
-        search_options, has_pool=divided_pool.counted is not None
+    request = SchemeRequest(
+        search_options=search_options,
+        labeled=search_inputs.labeled,
+        seed=search_inputs.seed,
+        n_candidates=len(search_inputs.candidates),
+        row_groups=search_inputs.row_groups,
+        has_pool=divided_pool.counted is not None,
     )
     method = choose_method(request)
     # The method decides which splits are made, such as halves for co-validation.
