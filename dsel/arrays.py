@@ -251,7 +251,7 @@ def replaces_earlier_fit(fit: Fit) -> Fit:
     """
 
     @wraps(fit)
-    def replacing(self: Any, *args: Any, **options: Any) -> Any:
+    def fit_anew(self: Any, *args: Any, **options: Any) -> Any:
         fitted = object.__new__(type(self))
         # A fit belongs to the parameters; attributes of users have no "_" at the end.
         vars(fitted).update(
@@ -263,7 +263,7 @@ def replaces_earlier_fit(fit: Fit) -> Fit:
         vars(self).update(vars(fitted))
         return self
 
-    return cast(Fit, replacing)
+    return cast(Fit, fit_anew)
 
 
 def as_floats(rows: Any) -> Any:

@@ -227,7 +227,7 @@ def _with_params(estimator: Estimator, params: Options, known: Collection[str]) 
         listed = clone_value(model).get_params(deep=True) if unlisted else {}
     except Exception as error:  # learners of other libraries raise any error
         _check_has_names(estimator, params, error)
-        with Candidate(0, params, estimator).naming_errors():
+        with Candidate(0, params, estimator).name_in_errors():
             raise
     for name in unlisted:
         if name not in listed:
@@ -558,7 +558,7 @@ def _check_values(candidates: Sequence[Candidate]) -> None:
             return
         except ValueError as error:
             errors.append(error)
-    with candidates[0].naming_errors():
+    with candidates[0].name_in_errors():
         raise errors[0]
 
 

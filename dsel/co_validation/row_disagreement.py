@@ -9,7 +9,7 @@ from dsel.bounds.co_validation import row_disagreement
 from dsel.candidates import make_candidates, takes_nan
 from dsel.checks import check_integer
 from dsel.data import open_pool
-from dsel.data.labeled import labeled_rows, matching_pool
+from dsel.data.labeled import labeled_rows, match_pool
 from dsel.data.row_random import seed_from
 from dsel.data.splits import block_splits
 from dsel.nonconformity.models import train_grid
@@ -71,7 +71,7 @@ def write_row_disagreement(
     labeled = labeled_rows(X, y, allow_nan=allow_nan)
     n_rows = len(labeled.y)
     check_integer(n_models, "n_models", at_least=2, at_most=n_rows)
-    opened = matching_pool(open_pool(pool), labeled)
+    opened = match_pool(open_pool(pool), labeled)
     [(family, fitted)], failures = train_grid(
         candidates,
         labeled.X,

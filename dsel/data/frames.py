@@ -486,7 +486,7 @@ def check_numeric(frames: FrameSchema | None, where: str) -> None:
             )
 
 
-def changed_by_cast(
+def find_cast_changes(
     values: Any, cast: NDArray[Any], *, may_round: bool = True
 ) -> NDArray[np.bool_] | None:
     """Return which numbers a cast has changed; None if none has.

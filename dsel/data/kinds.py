@@ -488,7 +488,7 @@ class DistinctValues(NamedTuple):
         """Return the values for which a mask is True, and all others."""
         return self.select(mask), self.select(pc.invert(mask))
 
-    def matching(self, pattern: str) -> "DistinctValues":
+    def select_matching(self, pattern: str) -> "DistinctValues":
         """Return the values that match a pattern."""
         return self.select(matches(self.values, pattern))
 
@@ -646,10 +646,10 @@ class ColumnScan:
         # Each pattern takes time, so the first value decides whether this one is tried.
         if re.match(IN_OTHER_QUOTES, first):
             self.n_in_quotes += self._count(
-                distinct.matching(IN_OTHER_QUOTES), "quoted"
+                distinct.select_matching(IN_OTHER_QUOTES), "quoted"
             )
-        self.n_commas += self._count(distinct.matching(COMMA_NUMBER), "comma")
-        self.n_leading_zeros += distinct.matching(_LEADING_ZERO).n_cells
+        self.n_commas += self._count(distinct.select_matching(COMMA_NUMBER), "comma")
+        self.n_leading_zeros += distinct.select_matching(_LEADING_ZERO).n_cells
         self._add_amounts(distinct)
         self._add_dates(distinct)
         self._add_truth_words(distinct.values)

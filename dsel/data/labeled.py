@@ -148,7 +148,7 @@ def labeled_rows(
     refused; sparse rows become CSR. With `as_numbers`, `y` holds numbers.
     """
     check_order(X, y)
-    features, names = checked_features(X, as_frame=as_frame)
+    features, names = check_features(X, as_frame=as_frame)
     n_rows = features.shape[0]
     labels = check_numbers(y) if as_numbers else check_labels(y)
     if len(labels) != n_rows:
@@ -180,7 +180,7 @@ def labeled_rows(
     return LabeledRows(copy_rows(features), codes, classes, names, schema)
 
 
-def checked_features(
+def check_features(
     X: Any, what: str = "`X`", *, as_frame: bool = False
 ) -> tuple[Any, tuple[str, ...] | None]:
     """Return features as a numeric array, CSR or `Frame`, and their names, or raise."""
@@ -222,7 +222,7 @@ def check_order(X: RowsLike, y: LabelsLike) -> None:
 
 def wrap_unlabeled_rows(X: RowsLike, what: str = "`X_seen`") -> LabeledRows:
     """Return unlabeled rows as `LabeledRows`, to compare other rows with them."""
-    features, names = checked_features(X, what, as_frame=True)
+    features, names = check_features(X, what, as_frame=True)
     nothing = np.zeros(features.shape[0], np.int64)
     return LabeledRows(features, nothing, np.zeros(1, np.int64), names)
 
@@ -606,7 +606,7 @@ def codes_of(predictions: AnyArray, classes: AnyArray) -> Integers:
     return np.asarray(codes, dtype=np.int64)
 
 
-def matching_pool(pool: Pool, labeled: LabeledRows) -> Pool:
+def match_pool(pool: Pool, labeled: LabeledRows) -> Pool:
     """Return the pool with the columns of the labeled rows; raise where they differ."""
     pool = with_columns(pool, labeled.n_columns, labeled.columns)
     X = labeled.X

@@ -28,10 +28,10 @@ from dsel.data.columns import check_columns
 from dsel.data.frames import (
     Frame,
     FrameSchema,
-    changed_by_cast,
     check_finite,
     concatenate_rows,
     encode_rows,
+    find_cast_changes,
     frame_like,
     frame_of,
     merge_entries,
@@ -768,7 +768,7 @@ def _in_declared_type(X: Any, pool: Pool, row_numbers: Integers) -> Any:
             rows = np.ascontiguousarray(X, dtype=dtype)
             parts = [(X, rows)]
     for values, cast in parts:
-        changed = changed_by_cast(values, cast, may_round=False)
+        changed = find_cast_changes(values, cast, may_round=False)
         if changed is None:
             continue
         row = np.argwhere(changed)[0, 0]

@@ -191,9 +191,9 @@ class TextSource(NamedTuple):
     def features(self, target: str | None) -> list[str]:
         """Return the columns that are read, without the target."""
         request = TableRequest(target, self.like, self.drop, (), None, None)
-        return self.requested_features(request)
+        return self.choose_features(request)
 
-    def requested_features(self, request: TableRequest) -> list[str]:
+    def choose_features(self, request: TableRequest) -> list[str]:
         """Return the columns that become features; raise where one is missing."""
         names = [] if request.target is None else [request.target]
         if request.like is not None:
@@ -413,7 +413,7 @@ def read_text(location: str, request: TableRequest) -> Table:
         like=like,
         gaps=request.gaps,
     )
-    names = source.requested_features(request)
+    names = source.choose_features(request)
     target = None if like is not None else request.target
     other_names = [name for name in (request.groups, target) if name is not None]
     dropped = [] if like is not None else list(request.drop)
@@ -675,7 +675,7 @@ def _group_keys(
 
 
 @contextmanager
-def _naming_notes(
+def _add_notes_to_error(
     scans: Mapping[str, ColumnScan], decimal: str, day_first: bool | None
 ) -> Iterator[None]:
     """Add what is doubtful of columns to an error about the target, as notes.
@@ -817,7 +817,7 @@ def _read_target(
     scans = {name: scan for name, scan in marked.items() if name != target}
     if scan is not None and target in request.number:
         column = number_column(target, scan, decimal)
-    notes = _naming_notes(scans, decimal, request.day_first)
+    notes = _add_notes_to_error(scans, decimal, request.day_first)
     with notes, source.name_lines():
         numbers = numbers_of_texts(cells, column, scan, decimal, request.task)
     if numbers is not None:

@@ -33,7 +33,7 @@ from dsel.checks import (
     listing,
     show,
 )
-from dsel.data.frames import NUMERIC, changed_by_cast, check_numeric
+from dsel.data.frames import NUMERIC, check_numeric, find_cast_changes
 from dsel.data.kinds import ColumnScan, Kind, TextReason, WrongValue
 from dsel.data.open import absolute_path, name_argument, open_pool
 from dsel.data.parquet import columns_of_few_values
@@ -661,7 +661,7 @@ def _cast_rows(rows: AnyArray, dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return rows in another type; ValueError where that would change a value."""
     with np.errstate(invalid="ignore"):
         cast = rows.astype(dtype, copy=False)
-    if (changed := changed_by_cast(rows, cast)) is not None:
+    if (changed := find_cast_changes(rows, cast)) is not None:
         raise ValueError(
             f"`dtype` {dtype.name} cannot hold {rows[changed].flat[0]!s}, a value of "
             f"the source; write 'float32' or 'float64'."

@@ -52,7 +52,7 @@ class Candidate:
     """Unfitted scikit-learn classifier or regressor with `params` set."""
 
     @contextmanager
-    def naming_errors(self) -> Iterator[None]:
+    def name_in_errors(self) -> Iterator[None]:
         """Name what the caller passed in errors about values of the candidate.
 
         These errors, and those of other libraries, know a parameter or a part alone.

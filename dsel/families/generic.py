@@ -107,7 +107,7 @@ class ScikitLearnFamily(Family):
     def check(self, candidates: Sequence[Candidate], X: Features) -> None:
         """Raise ValueError for estimators that need a square matrix."""
         for candidate in candidates:
-            with candidate.naming_errors():
+            with candidate.name_in_errors():
                 tags = get_tags(candidate.estimator)
             if tags.input_tags.pairwise:
                 raise ValueError(

@@ -31,7 +31,7 @@ from dsel.losses.base import (
 
 
 @contextmanager
-def naming_loss(code: Loss | Statistic, called: str) -> Iterator[None]:
+def name_loss_in_errors(code: Loss | Statistic, called: str) -> Iterator[None]:
     """Turn what a method of a loss, or of its statistic, raises into a LossError."""
     try:
         yield
@@ -47,21 +47,21 @@ def naming_loss(code: Loss | Statistic, called: str) -> Iterator[None]:
 
 def score_rows(loss: Loss, rows: Rows, predictions: Predictions) -> float:
     """Return the loss of one model on some rows."""
-    with naming_loss(loss, "score"):
+    with name_loss_in_errors(loss, "score"):
         score = loss.score(rows, predictions)
     return _check_number(loss, "score", score)
 
 
 def score_from_errors(loss: Loss, n_errors: int, n_rows: int) -> float | None:
     """Return the loss of this number of errors; None if it depends on more."""
-    with naming_loss(loss, "score_from_errors"):
+    with name_loss_in_errors(loss, "score_from_errors"):
         score = loss.score_from_errors(n_errors, n_rows)
     return None if score is None else _check_number(loss, "score_from_errors", score)
 
 
 def count_rows(statistic: Statistic, rows: Rows, predictions: Predictions) -> Counts:
     """Return the counts of one model on labeled rows."""
-    with naming_loss(statistic, "count"):
+    with name_loss_in_errors(statistic, "count"):
         counts = np.asarray(statistic.count(rows, predictions))
         shape = statistic.fold_shape
     # Numbers by row may follow others, such as the rows of each value of a column.
@@ -72,7 +72,7 @@ def count_rows(statistic: Statistic, rows: Rows, predictions: Predictions) -> Co
 
 def counts_from_errors(statistic: Statistic, n_errors: int) -> Counts | None:
     """Return the counts of this number of errors; None if they depend on more."""
-    with naming_loss(statistic, "counts_from_errors"):
+    with name_loss_in_errors(statistic, "counts_from_errors"):
         counts = statistic.counts_from_errors(n_errors)
         # A statistic with numbers by row has no counts that depend on errors alone.
         shape = statistic.fold_shape or ()
@@ -91,7 +91,7 @@ def count_pair(
     fold_counts: Counts,
 ) -> Integers:
     """Return the counts of two models on rows of the pool."""
-    with naming_loss(statistic, "count_pair"):
+    with name_loss_in_errors(statistic, "count_pair"):
         counts = np.asarray(
             statistic.count_pair(
                 rows, fold_predictions, all_rows_predictions, fold_counts
@@ -115,7 +115,7 @@ def rate_beyond(loss: Loss) -> float | None:
     """
     if not np.isinf(loss.largest) or not isinstance(loss, DistanceLoss):
         return None
-    with naming_loss(loss, "exceedance"):
+    with name_loss_in_errors(loss, "exceedance"):
         return loss.exceedance(loss.largest).exceeding_fraction
 
 
@@ -199,7 +199,7 @@ def best_constant(
     ConstantPrediction(prediction='ill', loss=0.75)
     """
     if isinstance(loss, HasBestConstant):
-        with naming_loss(loss, "best_constant"):
+        with name_loss_in_errors(loss, "best_constant"):
             return loss.best_constant(Rows(X, y), classes)
     if loss.is_regression or not len(classes):
         return None
@@ -207,7 +207,7 @@ def best_constant(
     # classes that it does not name alike, so the largest class is the best of them.
     codes = [int(np.argmax(np.bincount(y, minlength=len(classes))))]
     labels = list(classes)
-    with naming_loss(loss, "named_classes"):
+    with name_loss_in_errors(loss, "named_classes"):
         codes += [labels.index(label) for label in loss.named_classes(labels)]
     rows = Rows(X, y)
     losses = []
@@ -216,7 +216,7 @@ def best_constant(
         # Constants are compared by `estimate`, which is what the loss bounds: `score`
         # may be another number.
         counts = stack_folds([count_rows(loss.statistic, rows, predictions)])
-        with naming_loss(loss, "estimate"):
+        with name_loss_in_errors(loss, "estimate"):
             estimate = loss.estimate(FoldCounts(counts, np.array([len(y)])))
         losses.append(float(estimate))
     best = int(np.argmin(losses))

@@ -27,7 +27,7 @@ from dsel.losses.calls import (
     count_pair,
     count_rows,
     counts_from_errors,
-    naming_loss,
+    name_loss_in_errors,
     score_from_errors,
     score_rows,
 )
@@ -255,7 +255,7 @@ def _check_bounds(loss: Loss, folds: FoldCounts, pool_counts: PoolCounts) -> Non
 
 def _limits(loss: Loss, folds: FoldCounts, delta: float) -> Floats:
     """Return the limits of a loss; an error that it raises names the member."""
-    with naming_loss(loss, "limits"):
+    with name_loss_in_errors(loss, "limits"):
         return np.asarray(loss.limits(folds, delta))
 
 

@@ -18,7 +18,7 @@ from dsel.losses.by_class import (
     few_rows_caveat,
 )
 from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
-from dsel.losses.calls import naming_loss
+from dsel.losses.calls import name_loss_in_errors
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence, ModelBounds, bound_models
 from dsel.losses.makers import MOST_CLASSES, as_labels
@@ -165,7 +165,7 @@ class DeclaredLosses:
         `delta` is that of limits on labeled rows.
         """
         deltas = self.divide_delta(delta)
-        with naming_loss(self.main, "caveats"):
+        with name_loss_in_errors(self.main, "caveats"):
             few = FewRows.of(
                 self.main, self.main.caveats(y, n_folds, deltas.main_delta)
             )
@@ -217,7 +217,7 @@ class DeclaredLosses:
         folds = evidence.fold_counts_of[self.main.statistic]
         expected_holdout = nan
         if len(folds.n_rows) > 1:  # a single fold is a hold-out set itself
-            with naming_loss(self.main, "expected_holdout"):
+            with name_loss_in_errors(self.main, "expected_holdout"):
                 # A report costs the bound some of delta. A hold-out set has no report
                 # and could spend all of delta, so that the comparison is the same for
                 # every `report`.
@@ -300,7 +300,7 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
     if main.is_regression:
         return DeclaredLosses(main, tolerances=_tolerances(main, report))
     report_classes = tuple(labels) if report is True else as_labels("report", report)
-    with naming_loss(main, "named_classes"):
+    with name_loss_in_errors(main, "named_classes"):
         loss_classes = main.named_classes(labels)
     for argument, named in (("loss", loss_classes), ("report", report_classes)):
         check_named_classes(argument, named, labels)
@@ -311,7 +311,7 @@ def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> Declared
     position_of = {label: index for index, label in enumerate(table_classes)}
     positions = tuple(position_of.get(label, len(table_classes)) for label in labels)
     table = ClassTable(table_classes, positions)
-    with naming_loss(main, "of_table"):
+    with name_loss_in_errors(main, "of_table"):
         main = main.of_table(loss_classes, table)
     return DeclaredLosses(main, table_classes if report_classes else (), table)
 

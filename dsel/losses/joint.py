@@ -22,7 +22,7 @@ from dsel.losses.base import (
     PoolCounts,
     Statistic,
 )
-from dsel.losses.calls import naming_loss
+from dsel.losses.calls import name_loss_in_errors
 from dsel.option_values import ONE_FOLD
 
 NEAR_LIMITS: Final = 0.05
@@ -107,7 +107,7 @@ def fold_to_deploy(limits: Floats, has_model: Bools, ranks: NDArray[np.intp]) ->
 
 def fold_limits(loss: Loss, folds: FoldCounts, division: DeltaDivision) -> Floats:
     """Return the limits of the models of all folds, (n_folds,), which hold at once."""
-    with naming_loss(loss, "limits"):
+    with name_loss_in_errors(loss, "limits"):
         return loss.limits(folds, division.label_delta)
 
 
@@ -120,7 +120,7 @@ def bound_models(
     """
     folds = evidence.fold_counts_of[loss.statistic]
     one_fold = float(fold_limits(loss, folds, division)[fold])
-    with naming_loss(loss, "estimate"):
+    with name_loss_in_errors(loss, "estimate"):
         estimate = loss.estimate(folds)
     pool_counts = evidence.pool_counts_of.get(loss.statistic)
     # The pool's share stays unused then: moving it to the labeled rows after the fit of
@@ -130,7 +130,7 @@ def bound_models(
     # The bound is computed from counts, not from limits: a loss has it in one formula,
     # with one proof. Its limits are at the same part of delta, so both bounds hold at
     # once.
-    with naming_loss(loss, "bound_all_rows"):
+    with name_loss_in_errors(loss, "bound_all_rows"):
         terms = [
             float(term) for term in loss.bound_all_rows(folds, pool_counts, division)
         ]

@@ -35,7 +35,7 @@ from dsel.results.cube import (
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent
 from dsel.search.design.certificate_methods import is_nested
-from dsel.search.running.select import declared_loss, first_criterion, select
+from dsel.search.running.select import certificate_of_run, first_criterion, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ def fold_losses(results: xr.Dataset) -> FoldLosses:
     """Return the loss of each candidate on each fold."""
     counts = read_counts(results)
     if (means := counts.get(names.FOLD_LOSS_MEAN)) is not None:
-        what, loss, is_rate = "loss", declared_loss(results), False
+        what, loss, is_rate = "loss", certificate_of_run(results), False
         if is_squared(results):
             what = "mean squared error"  # it ranks, whatever loss is bounded
         elif loss is not None:

@@ -46,7 +46,7 @@ from dsel.results.cube import (
 )
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, in_percent
-from dsel.search.running.select import Evaluation, declared_loss, evaluate, select
+from dsel.search.running.select import Evaluation, certificate_of_run, evaluate, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -251,7 +251,7 @@ class ValueAxis(NamedTuple):
 
 def _value_axis(results: xr.Dataset, ranking: Criterion, other_names: str) -> ValueAxis:
     """Return how the numbers of a criterion are shown, smallest over other axes."""
-    loss = declared_loss(results) if ranking.uses_declared_loss else None
+    loss = certificate_of_run(results) if ranking.uses_declared_loss else None
     label = loss.title if loss else TITLES.get(ranking.name, ranking.title)
     by_folds = loss is not None or ranking.name in TITLES
     how = f"{name_cross_validation(results)}, an estimate" if by_folds else "estimate"

@@ -13,12 +13,12 @@ from scipy import sparse
 from dsel.data import open_pool
 from dsel.data.duplicates import duplicate_finder
 from dsel.data.identity import row_hashes
-from dsel.data.labeled import labeled_rows, matching_pool
+from dsel.data.labeled import labeled_rows, match_pool
 
 
 def counted(pool, X, **options):
     labeled = labeled_rows(X, np.arange(X.shape[0]) % 2, **options)
-    pool = matching_pool(open_pool(pool), labeled)
+    pool = match_pool(open_pool(pool), labeled)
     allow_nan = options.get("allow_nan", False)
     find = duplicate_finder(pool, labeled)
     return pool.reduce(lambda X, _: int(find(X).sum()), add, allow_nan=allow_nan)

@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 import dsel
 from dsel.data import open_pool, write_pool
 from dsel.data.frames import number_matrix
-from dsel.data.labeled import check_labels, labeled_rows, matching_pool
+from dsel.data.labeled import check_labels, labeled_rows, match_pool
 
 X = np.arange(8.0).reshape(4, 2)
 
@@ -110,7 +110,7 @@ def test_matching_pool__finds_columns_by_their_names(kind, as_frame, tmp_path, r
     whole = pd.DataFrame(rng.normal(size=(50, 4)), columns=list("dcba"))
     labeled = labeled_rows(whole[["a", "c"]], np.arange(50) % 2, as_frame=as_frame)
     opened = open_pool(KINDS[kind](whole, tmp_path))
-    pool = matching_pool(opened, labeled)
+    pool = match_pool(opened, labeled)
     found = pool.reduce(lambda X, rows: [number_matrix(X)], add)
     dense = [x.toarray() if sparse.issparse(x) else x for x in found]
     assert (np.concatenate(dense) == whole[["a", "c"]].to_numpy()).all()
@@ -122,9 +122,7 @@ def test_matching_pool__finds_columns_by_their_names(kind, as_frame, tmp_path, r
 def test_matching_pool__keeps_numbers_that_the_type_does_not_hold(library):
     X = pd.DataFrame({"n": np.arange(4, dtype="int8"), "none": 5})
     labeled = labeled_rows(library(X), [0, 1, 0, 1], as_frame=True)
-    pool = matching_pool(
-        open_pool(pd.DataFrame({"n": [1, 300], "none": None})), labeled
-    )
+    pool = match_pool(open_pool(pd.DataFrame({"n": [1, 300], "none": None})), labeled)
     found = pool.reduce(lambda X, rows: X.native, max, allow_nan=True)
     assert np.asarray(found["n"]).tolist() == [1, 300]
     assert np.isnan(np.asarray(found["none"], float)).all()
@@ -133,7 +131,7 @@ def test_matching_pool__keeps_numbers_that_the_type_does_not_hold(library):
 def test_matching_pool__makes_missing_what_is_no_category():
     X, rows = (pd.DataFrame({"n": pd.Categorical(n)}) for n in ([1, 2], [2, None, 3]))
     labeled = labeled_rows(X, [0, 1], as_frame=True)
-    pool = matching_pool(open_pool(rows), labeled)
+    pool = match_pool(open_pool(rows), labeled)
     found = pool.reduce(lambda X, rows: X.native["n"], max, allow_nan=True)
     assert found.dtype == X["n"].dtype
     assert found.cat.codes.tolist() == [1, -1, -1]

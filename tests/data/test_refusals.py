@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.model_selection import GroupKFold
 
 from dsel.data import open_pool, write_pool
-from dsel.data.labeled import labeled_rows, matching_pool
+from dsel.data.labeled import labeled_rows, match_pool
 from dsel.data.open import name_argument
 from dsel.data.row_random import seed_from
 from dsel.data.splits import holdout_split, random_folds, splits_of_cv
@@ -93,7 +93,7 @@ def taken(_):
 def matching(pool, X=X):
     frames = isinstance(X, pd.DataFrame)
     labeled = labeled_rows(X, np.arange(len(X)), allow_nan=True, as_frame=frames)
-    return matching_pool(open_pool(pool), labeled)
+    return match_pool(open_pool(pool), labeled)
 
 
 def times(zone):

@@ -98,7 +98,7 @@ class KernelSVMFamily(Family):
             # The rows that a pipeline passes to its SVC are known only once it is
             # fitted.
             numbers = None if steps else number_matrix(X)
-            with candidate.naming_errors():
+            with candidate.name_in_errors():
                 check_svc(svc, numbers)
             if not steps:
                 kernels.add(svc.kernel)

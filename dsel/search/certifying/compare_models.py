@@ -23,7 +23,7 @@ from dsel.checks import (
 from dsel.data.duplicates import FindDuplicates, duplicate_finder
 from dsel.data.labeled import (
     LabeledRows,
-    matching_pool,
+    match_pool,
     names_of_columns,
     with_columns,
     wrap_unlabeled_rows,
@@ -379,7 +379,7 @@ def _match_columns(
     }
     if seen_labeled_rows is not None:
         # Rows are compared in the columns and types that were trained on.
-        pool = matching_pool(pool, seen_labeled_rows)
+        pool = match_pool(pool, seen_labeled_rows)
     elif all(named.values()):
         union = dict.fromkeys(
             column for columns in named.values() for column in columns or ()

@@ -14,10 +14,10 @@ from dsel.checks import check_delta
 from dsel.data.frames import rows_by_name
 from dsel.data.groups import notes_on_identifiers, read_row_groups, take_groups
 from dsel.data.labeled import (
+    check_features,
     check_labels,
     check_numbers,
     check_order,
-    checked_features,
     codes_of,
     names_of_columns,
     one_column,
@@ -192,7 +192,7 @@ def _read_counted_rows(
     y = one_column(y)
     X, group_keys, _ = take_groups(X, groups)
     X = X.compute() if hasattr(X, "compute") else X
-    features, columns = checked_features(X, as_frame=True)
+    features, columns = check_features(X, as_frame=True)
     n_rows = features.shape[0]
     n_groups = 0
     labels = check_numbers(y) if is_regression else check_labels(y)

@@ -20,7 +20,7 @@ from dsel.data.targets import notes_on_blanks
 from dsel.data.unknown_values import select_unexpected_values
 from dsel.families.estimator_kinds import is_regressor
 from dsel.losses.base import FoldCounts, Loss, PoolCounts, RefutableLoss
-from dsel.losses.calls import naming_loss
+from dsel.losses.calls import name_loss_in_errors
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import MONITOR_LEVEL
 from dsel.results.certificate import Certificate
@@ -322,10 +322,10 @@ def _test_errors(
     if n_labels and isinstance(loss, RefutableLoss):
         counts, duplicates = tally.counts
         new_counts = PoolCounts(counts, duplicates, n_labels, n_duplicates)
-        with naming_loss(loss, "lower_limits"):
+        with name_loss_in_errors(loss, "lower_limits"):
             limits = loss.lower_limits(new_counts, level)
         models = FoldCounts(counts, np.full(len(counts), n_labels))
-        with naming_loss(loss, "estimate"):
+        with name_loss_in_errors(loss, "estimate"):
             rates = [loss.estimate(model) for model in models.iter_folds()]
     tests = []
     for index, (model_name, certificate) in enumerate(

@@ -13,7 +13,7 @@ from dsel.arrays import Bools, Floats, Integers
 from dsel.checks import class_of_same_letters
 from dsel.data.duplicates import FindDuplicates, duplicate_finder
 from dsel.data.frames import Frame, frame_like
-from dsel.data.labeled import codes_of, matching_pool
+from dsel.data.labeled import codes_of, match_pool
 from dsel.data.query_rows import merge_smallest, smallest_rows
 from dsel.data.record_ids import RecordIds
 from dsel.data.row_random import SHIFT_STREAM, row_random_at
@@ -26,7 +26,7 @@ from dsel.data.unknown_values import (
 )
 from dsel.families.estimator_kinds import is_regressor
 from dsel.losses.base import DistanceLoss, Exceedance, Loss, Rows, Statistic
-from dsel.losses.calls import count_rows, naming_loss
+from dsel.losses.calls import count_rows, name_loss_in_errors
 from dsel.losses.declared import declare_losses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import absolute_residuals
@@ -139,7 +139,7 @@ class MonitorContext:
             loss = named
             if isinstance(loss, DistanceLoss):
                 bounded = tolerance_certificates(promises.choice).values()
-                with naming_loss(loss, "exceedance"):
+                with name_loss_in_errors(loss, "exceedance"):
                     exceedances = tuple(_exceedance(c, loss) for c in bounded)
         else:
             classes = classes_of(promises, named or ERROR_RATE)
@@ -148,7 +148,7 @@ class MonitorContext:
         if labeled is not None:
             # Tasks need only names and types of the labeled rows, so no row is sent.
             like = labeled.X[:0]
-            find = duplicate_finder(matching_pool(table.like, labeled), labeled)
+            find = duplicate_finder(match_pool(table.like, labeled), labeled)
         return cls(
             models,
             ModelRows.of(models, promises.input_format, table.where),
@@ -327,7 +327,7 @@ def classes_of(promises: Promises, loss: Loss) -> NDArray[Any]:
             )
         classes = [labeled.classes]
     known: NDArray[Any] = np.unique(np.concatenate(classes))
-    with naming_loss(loss, "named_classes"):
+    with name_loss_in_errors(loss, "named_classes"):
         names = loss.named_classes(())
     named = [label for label in names if label not in known.tolist()]
     return np.unique(np.concatenate([known, named])) if named else known

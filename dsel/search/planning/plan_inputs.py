@@ -30,7 +30,7 @@ from dsel.data.frames import (
 )
 from dsel.data.groups import RowGroups, read_row_groups
 from dsel.data.identity import NEVER_AGAIN
-from dsel.data.labeled import MOST_WHOLE, LabeledRows, labeled_rows, matching_pool
+from dsel.data.labeled import MOST_WHOLE, LabeledRows, labeled_rows, match_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.row_random import SUBSET_STREAM, seed_from
@@ -289,7 +289,7 @@ def divide_pool(
                 f"{type(pool).__name__}."
             )
     whole = open_pool(pool)
-    counted, fitting = matching_pool(whole, search_inputs.labeled), None
+    counted, fitting = match_pool(whole, search_inputs.labeled), None
     caveats = _caveats_of_columns(whole, counted, search_inputs)
     if search_inputs.takes_pool:
         # Rows are divided by random words, not by order: both subsets must have one

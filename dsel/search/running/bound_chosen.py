@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dsel.bounds.shares import fold_shares
-from dsel.losses.calls import naming_loss
+from dsel.losses.calls import name_loss_in_errors
 from dsel.losses.declared import JointBounds
 from dsel.losses.joint import ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
@@ -204,7 +204,7 @@ def certify_model(
     k, loss = search.scheme.n_folds, search.context.losses.main
     estimate_of_models: float | None = None
     if chosen.failed_folds:
-        with naming_loss(loss, "estimate"):
+        with name_loss_in_errors(loss, "estimate"):
             estimate_of_models = loss.estimate(
                 chosen.without_failed_folds(loss.statistic)
             )

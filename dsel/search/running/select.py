@@ -327,7 +327,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         cube, description, reported, ranking, candidate, delta
     )
     model_name = certificate.model_name
-    declared = declared_loss(cube)
+    declared = certificate_of_run(cube)
     # The stored constant has the loss of the plan; another rule may bound another one.
     is_declared = declared is not None and declared.loss == certificate.loss
     model = BoundedModel(model_name, candidate, params[candidate], certificate)
@@ -381,7 +381,9 @@ def _certify_candidate(
     model_name = ALL_ROWS if fold is None else ONE_FOLD
     reasons = filter(None, [reason_against_guarantee(cube, reported.criterion, delta)])
     bound = float(reported.terms.value[candidate])
-    declared = declared_loss(cube) if ranking.criterion.uses_declared_loss else None
+    declared = (
+        certificate_of_run(cube) if ranking.criterion.uses_declared_loss else None
+    )
     estimate, fields = bound, LossFields()
     if ranking.criterion.is_regression:
         fields = LossFields(
@@ -456,7 +458,7 @@ def method_of(cube: xr.Dataset) -> CertificateMethod | None:
     return METHODS.get(str(cube.attrs.get("certificate", "")))
 
 
-def declared_loss(cube: xr.Dataset) -> Certificate | None:
+def certificate_of_run(cube: xr.Dataset) -> Certificate | None:
     """Return the certificate of a search, for its loss; None if it was lost."""
     choice = attribute(cube, CHOICE, Choice.from_json, None)
     return None if choice is None else choice.certificate
