@@ -738,7 +738,8 @@ class Certificate(Renderable):
     def part_of_labels(self) -> str:
         """Why its part of labeled rows is no bound of the model of a fold."""
         if self.is_tolerance:
-            return "a distance that fewer may exceed, since some are for the pool"
+            level = f"{100 * (1 - self.fraction):.3g}%"
+            return f"which fewer may exceed, since the pool has a part of the {level}"
         if self.loss.startswith("beyond("):
             return "that are off by more than 4/5 of the distance"
         return "of another fold than that of the other bound"

@@ -18,6 +18,7 @@ STOPS = {
     "remove the lines above it": "select title.csv --target left",
     "it is no UTF-8": "select latin.csv --target left",
     "holds NUMBER different texts": "select texts.csv --target left",
+    "is named as keys are, and holds": "select nr.csv --target left",
     "is read as text: all of its values are numbers written as text":
         "select amounts.csv --target left",
     "values are numbers, but not": "select pending.csv --target left",
