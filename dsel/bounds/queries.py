@@ -228,8 +228,10 @@ def queried_difference(
     Assumes: models that do not depend on the pool rows, but for ``n_duplicates`` of
     them, and pool rows drawn from the distribution that the errors are about.
     Source: ``err(f) - err(g) = P(D) E[Z | D]``; Clopper-Pearson limits of P(D). With
-    duplicates, D without the contents of training rows takes delta/4 for each limit,
-    and the rest of D adds at most ``B(a_e, m - e + a_e, delta/2)``, as Z <= 1.
+    duplicates, e of which a_e are in D, the other rows of D have the limits
+    ``B(a, m - e, delta/4)`` and ``b(a, m, delta/4)``: any of the e rows may be fresh
+    draws, so that the upper limit leaves them out and the lower one does not. The rest
+    of D adds at most ``B(a_e, m - e + a_e, delta/2)``, as Z <= 1.
 
     Examples
     --------

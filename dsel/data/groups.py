@@ -121,15 +121,16 @@ def normalize_spelling(ids: pd.DataFrame) -> pd.Series:
     """Return the ids of each row as one text, in which spellings of an id are equal.
 
     One program writes 007, another one 7 or 7.0: such ids may be of one record, and
-    then count as equal.
+    then count as equal. So do ids that differ by case, or by blanks at their ends.
     """
+    whole_number, leading_zeros = r"\.0+$", r"^[+]?0+(?=.)"
     texts = [
         (ids[name].map("{:.17g}".format) if is_float_dtype(ids[name]) else ids[name])
         .astype(str)
         .str.strip()
         .str.casefold()
-        .str.replace(r"\.0+$", "", regex=True)
-        .str.replace(r"^[+]?0+(?=.)", "", regex=True)
+        .str.replace(whole_number, "", regex=True)
+        .str.replace(leading_zeros, "", regex=True)
         for name in ids
     ]
     spelled = texts[0]

@@ -102,7 +102,7 @@ def count_pair(
     if counts.dtype.kind not in "iu":
         raise LossError(
             f"{_describe(statistic)} must give integers from `count_pair`, got "
-            f"{show(counts.tolist())}."
+            f"{show(counts.tolist())}; dsel.losses.check_loss tests it."
         )
     return counts
 
@@ -148,13 +148,13 @@ def _check_counts(
     if counts.shape != shape:
         raise LossError(
             f"{_describe(statistic)} must return the shape of `{shape_name}` from "
-            f"`{called}`, {shape}, got {counts.shape}."
+            f"`{called}`, {shape}, got {counts.shape}; dsel.losses.check_loss tests it."
         )
     # A residual that is NaN would count as a row with a good prediction.
     if counts.dtype.kind not in "iuf" or np.isnan(counts).any():
         raise LossError(
             f"{_describe(statistic)} must return numbers from `{called}`, got "
-            f"{show(counts.tolist())}."
+            f"{show(counts.tolist())}; dsel.losses.check_loss tests it."
         )
     return counts
 

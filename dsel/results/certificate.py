@@ -199,17 +199,22 @@ class LossFields(TypedDict, total=False):
     fraction: float
 
 
-class NumberFields(LossFields, total=False):
-    """Fields of a `Certificate` about its number alone, not about the run."""
+class OriginFields(TypedDict, total=False):
+    """Fields of a `Certificate` about the counts that its number comes from."""
 
     label_term: float
     disagreement_term: float
-    estimate: float
-    estimate_of_models: float | None
-    fold: int | None
     fold_rows: int
     fold_delta: float
     trained_on: str
+
+
+class NumberFields(LossFields, OriginFields, total=False):
+    """Fields of a `Certificate` about its number alone, not about the run."""
+
+    estimate: float
+    estimate_of_models: float | None
+    fold: int | None
     is_estimate: bool
     divides_delta: bool
     is_holdout: bool
@@ -289,7 +294,7 @@ class Certificate(Renderable):
     """Rows of that fold that were counted; 0 in a record of an older version."""
     fold_delta: float = nan
     """Part of delta at which the rows of the fold bound the model; NaN if it was
-    trained on all rows."""
+    trained on all rows, and if a hold-out set bounds it at all of delta."""
     n_labeled: int = 0
     """Labeled rows."""
     n_unlabeled: int = 0
@@ -725,7 +730,7 @@ class Certificate(Renderable):
                 tested = f"the {count_of(self.fold_rows, 'row')} of {tested}"
             text = f"from {errors} on {tested}, which the model had not seen"
             if isfinite(self.fold_delta):
-                text += f", at delta={self.fold_delta:.3g} (folds share {self.delta:g})"
+                text += f", at delta={self.fold_delta:.3g} of {self.delta:g}"
             return text
         return ""
 

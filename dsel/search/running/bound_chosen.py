@@ -16,7 +16,7 @@ from dsel.losses.joint import ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.candidate_tables import constant_fields, largest_class
-from dsel.results.certificate import loss_fields
+from dsel.results.certificate import OriginFields, loss_fields
 from dsel.results.loss_reports import ModelReports
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.chosen_caveats import (
@@ -186,7 +186,7 @@ def make_bounded_model(
 
 
 def _delta_of_fold(search: PlannedSearch, fold: int) -> float:
-    """Return the part of delta at which a fold bounds its model; NaN if it is whole."""
+    """Return the part of delta at which a fold bounds its model; NaN if it is all."""
     if not search.method.is_nested:
         return np.nan
     label_delta = search.context.losses.main_division(search.planned_delta).label_delta
@@ -214,12 +214,18 @@ def certify_model(
     fraction = (
         1 - 1 / k if k > 1 else len(fold_split.train_rows) / search.labeled.n_rows
     )
-    # One limit bounds the model of a fold; only the other bound is a sum of terms.
-    is_of_fold = name == ONE_FOLD
-    label_term, disagreement_term = model_bounds.one_fold_bound, np.nan
-    if not is_of_fold:
-        label_term = model_bounds.label_term
-        disagreement_term = model_bounds.disagreement_term
+    if name == ONE_FOLD:  # one limit bounds it; only the other bound is a sum of terms
+        origin: OriginFields = {
+            "label_term": model_bounds.one_fold_bound,
+            "fold_rows": len(fold_split.test_rows),
+            "fold_delta": _delta_of_fold(search, chosen.deployed_fold),
+            "trained_on": f"{fraction:.0%} of the labels",
+        }
+    else:
+        origin = {
+            "label_term": model_bounds.label_term,
+            "disagreement_term": model_bounds.disagreement_term,
+        }
     return description.make_certificate(
         model_bounds.of(name),
         search.delta,
@@ -229,13 +235,7 @@ def certify_model(
         estimate_of_models=estimate_of_models,
         divides_delta=search.method.divides_delta,
         is_holdout=search.scheme.is_holdout,
-        label_term=label_term,
-        disagreement_term=disagreement_term,
         fold=chosen.ref_by_name[name],
-        fold_rows=len(fold_split.test_rows) if is_of_fold else 0,
-        fold_delta=_delta_of_fold(search, chosen.deployed_fold)
-        if is_of_fold
-        else np.nan,
-        trained_on=f"{fraction:.0%} of the labels" if is_of_fold else "",
+        **origin,
         **loss_fields(loss),
     )

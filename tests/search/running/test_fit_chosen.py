@@ -1,5 +1,6 @@
 """Chosen candidates: their fits, their counts on folds and pool, and both bounds."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -122,6 +123,25 @@ def test_bounds__are_limits_of_beta_distributions_at_the_documented_shares():
     assert one_fold.bound == pytest.approx(limits[one_fold.fold], rel=1e-6)
     assert one_fold.bound <= 1.05 * limits.min() + 1e-9
     assert all_rows.bound == pytest.approx((limits + pool_limits).min(), rel=1e-6)
+
+
+@pytest.mark.parametrize("has_pool", [True, False])
+@pytest.mark.parametrize("report", [False, True])
+def test_origin__has_the_delta_and_the_rows_that_give_the_bound(has_pool, report):
+    outcome = dsel.plan_search(
+        DecisionTreeClassifier(random_state=0), {"max_depth": DEPTHS}, X, Y,
+        POOL if has_pool else None, report=report, random_state=0,
+    ).run()  # fmt: skip
+    certificate = outcome.certificates["one_fold"]
+    errors = read_counts(outcome.results)["outer_errors"][certificate.fold]
+    printed = re.search(
+        r"the (\d+) rows of .* at delta=(\S+) of 0\.05", certificate.terms
+    )
+    n_rows, delta = int(printed[1]), float(printed[2])
+    limit = stats.beta.ppf(1 - delta, errors + 1, n_rows - errors)
+    assert certificate.bound == pytest.approx(
+        limit, rel=0.003
+    )  # delta has three digits
 
 
 def bound(search=SEARCH, **changes):
