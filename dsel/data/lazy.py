@@ -7,12 +7,14 @@ from typing import Any
 import dask.array as da
 import numpy as np
 from dask.delayed import delayed
+from sklearn.base import is_regressor
+from sklearn.metrics import accuracy_score, r2_score
 
-from dsel.arrays import check_rows
+from dsel.arrays import ArrayLike, check_rows
 from dsel.checks import describe_type
 from dsel.data.frames import merge_entries
 from dsel.data.pool import Pool
-from dsel.typing import RowsLike
+from dsel.typing import LabelsLike, RowsLike
 
 
 def takes_dask_arrays(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
@@ -23,6 +25,34 @@ def takes_dask_arrays(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any],
         return apply_by_block(partial(method, self), X)
 
     return wrapper
+
+
+class LazyScore:
+    """Mixin for estimators whose predictions for a Dask collection are lazy."""
+
+    def score(
+        self, X: RowsLike, y: LabelsLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the accuracy of a classifier, or R^2 of a regressor.
+
+        Parameters
+        ----------
+        X, y
+            Rows and their labels, or numbers; also Dask collections, which are
+            computed.
+        sample_weight
+            Weight of each row, shape (n_rows,); None for equal ones.
+
+        Returns
+        -------
+        float
+            Accuracy in [0, 1], or R^2, at most 1: an estimate, with no bound.
+        """
+        estimator: Any = self
+        predicted = np.asarray(estimator.predict(X))
+        labels: Any = y.compute() if hasattr(y, "compute") else y
+        measure = r2_score if is_regressor(estimator) else accuracy_score
+        return float(measure(labels, predicted, sample_weight=sample_weight))
 
 
 def apply_by_block(function: Callable[[Any], Any], X: Any) -> Any:

@@ -26,16 +26,22 @@ from dsel.typing import Options, SplitsLike
 def check_fit_params(
     fit_params: Mapping[str, object] | None, n_rows: int
 ) -> dict[str, Any]:
-    """Return fit parameters with masked values filled; raise where one is invalid."""
+    """Return fit parameters with masked values filled; raise where one is invalid.
+
+    A value that is a Dask collection is computed.
+    """
     is_dict = fit_params is None or hasattr(fit_params, "items")
     if not is_dict or not all(isinstance(name, str) for name in fit_params or ()):
         raise TypeError(
             f"`fit_params` must be a dict of arguments of `fit` by their names, such "
             f"as {{'sample_weight': weights}}, got {show(fit_params)}."
         )
+    given: dict[str, Any] = dict(fit_params or {})
     params = {
-        name: fill_masked_values(value, f"`{name}`")
-        for name, value in dict(fit_params or {}).items()
+        name: fill_masked_values(
+            value.compute() if hasattr(value, "dask") else value, f"`{name}`"
+        )
+        for name, value in given.items()
     }
     for name, value in params.items():
         is_weight = name.rpartition("__")[2] == "sample_weight" and value is not None

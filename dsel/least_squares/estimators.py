@@ -22,7 +22,7 @@ from dsel.checks import (
     explain_unknown,
 )
 from dsel.data.labeled import check_labels
-from dsel.data.lazy import takes_dask_arrays
+from dsel.data.lazy import LazyScore, takes_dask_arrays
 from dsel.errors import GuaranteeWarning, warn
 from dsel.least_squares.closed_form import (
     EPS,
@@ -161,7 +161,7 @@ class KernelModel(BaseEstimator):
         return tags
 
 
-class KernelLeastSquares(RegressorMixin, KernelModel):
+class KernelLeastSquares(LazyScore, RegressorMixin, KernelModel):
     r"""Regularized least squares with Gaussian kernels.
 
     The model is :math:`f(x) = \sum_j \alpha_j K(x, z_j) + b` with
@@ -283,7 +283,7 @@ class KernelLeastSquares(RegressorMixin, KernelModel):
         return tags
 
 
-class KernelLeastSquaresClassifier(ClassifierMixin, KernelModel):
+class KernelLeastSquaresClassifier(LazyScore, ClassifierMixin, KernelModel):
     """Classification by `KernelLeastSquares` on class indicators.
 
     Two classes are fitted as one target of -1 and +1 and decided by the sign, where

@@ -36,7 +36,7 @@ from dsel.checks import (
 from dsel.data.frames import has_named_columns
 from dsel.data.identity import content_hash
 from dsel.data.labeled import check_no_masks
-from dsel.data.lazy import takes_dask_arrays
+from dsel.data.lazy import LazyScore, takes_dask_arrays
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, fold_splits, random_folds, splits_of_cv
 from dsel.errors import rename_in_errors
@@ -102,7 +102,7 @@ ESTIMATE_FOLDS: Final = 10
 
 
 @dataclass(eq=False, repr=False)
-class BaseSearch(RegressorMixin, BaseEstimator):
+class BaseSearch(LazyScore, RegressorMixin, BaseEstimator):
     """Base of both searches: the grid, the cube and the chosen model."""
 
     widths: ArrayLike

@@ -14,7 +14,7 @@ from dsel.arrays import ArrayLike, Floats, Integers, replaces_earlier_fit, valid
 from dsel.checks import as_array, check_integer, check_nonnegative, check_positive
 from dsel.data import open_pool
 from dsel.data.labeled import check_labels, code_labels, codes_of, with_columns
-from dsel.data.lazy import takes_dask_arrays
+from dsel.data.lazy import LazyScore, takes_dask_arrays
 from dsel.errors import GuaranteeWarning, warn
 from dsel.mcpl.frank_wolfe import CONVERGED
 from dsel.mcpl.gaussian import GaussianClasses, Moments, moments_of, supervised_fit
@@ -22,7 +22,7 @@ from dsel.mcpl.saddle_point import fit_contrast
 from dsel.typing import AnyArray, PoolLike
 
 
-class _GaussianClassifier(ClassifierMixin, BaseEstimator):
+class _GaussianClassifier(LazyScore, ClassifierMixin, BaseEstimator):
     """Predicts the largest of Gaussian class densities times priors."""
 
     n_features_in_: int

@@ -30,7 +30,7 @@ from dsel.data import open_pool
 from dsel.data.duplicates import content_random, find_equal, known_hashes
 from dsel.data.frames import merge_entries
 from dsel.data.labeled import check_labels, code_labels, with_columns
-from dsel.data.lazy import takes_dask_arrays
+from dsel.data.lazy import LazyScore, takes_dask_arrays
 from dsel.data.row_random import TIE_STREAM, seed_from
 from dsel.data.splits import holdout_split
 from dsel.errors import GuaranteeWarning, warn
@@ -68,7 +68,7 @@ class RowChoices(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class NonconformityClassifier(
-    RoutedFit, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+    LazyScore, RoutedFit, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
 ):
     """Train every model of a grid once, and choose one of them for each test row.
 

@@ -8,7 +8,6 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,9 +22,9 @@ from dsel.arrays import (
 from dsel.candidates import Grid, takes_nan, with_learner_tags
 from dsel.checks import attribute_error, explain_unknown
 from dsel.data.groups import take_groups, without_column
-from dsel.data.lazy import takes_dask_arrays
+from dsel.data.lazy import LazyScore, takes_dask_arrays
 from dsel.errors import names_of
-from dsel.families.estimator_kinds import is_regressor, last_step
+from dsel.families.estimator_kinds import last_step
 from dsel.families.fit_arguments import RoutedFit, check_fit_names
 from dsel.losses.base import Loss
 from dsel.results.candidate_tables import cv_results
@@ -96,7 +95,7 @@ def forward_to_outcome(
 
 @explain_unknown(OF_OTHER_SEARCHES)
 @dataclass(eq=False, repr=False)
-class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
+class SemiSupervisedSearchCV(LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstimator):
     """Choose the parameters of a classifier or regressor, and bound its error.
 
     Like scikit-learn's searches it is a classifier if its estimator is one, else a
@@ -532,9 +531,7 @@ class SemiSupervisedSearchCV(RoutedFit, MetaEstimatorMixin, BaseEstimator):
         >>> round(search.fit(X[::2], y[::2]).score(X[1::2], y[1::2]), 2)
         0.97
         """
-        predicted = np.asarray(self.predict(X))
-        measure = r2_score if is_regressor(self.best_estimator_) else accuracy_score
-        return float(measure(y, predicted, sample_weight=sample_weight))
+        return super().score(X, y, sample_weight)
 
     @takes_dask_arrays
     def predict_interval(self, X: RowsLike) -> Floats:
