@@ -24,7 +24,7 @@ from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.splits import all_rows_split, half_splits
-from dsel.losses.base import Loss, PlannedDelta
+from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import ALL_ROWS, ONE_FOLD, Pruning
 from dsel.results.certificate import Certificate
@@ -143,17 +143,6 @@ class CertificateMethod:
         is bounded at the whole delta.
         """
         return not self.is_nested
-
-    def plan_delta(
-        self, delta: float, n_candidates: int, *, has_pool: bool, has_queries: bool
-    ) -> PlannedDelta:
-        """Return delta with what divides it in a plan by this method."""
-        return PlannedDelta(
-            delta=delta,
-            has_pool=has_pool and self.is_nested,
-            has_queries=has_queries,
-            n_compared=n_candidates if self.divides_delta else 1,
-        )
 
     def supports(self, loss: Loss) -> bool:
         """Return whether it can bound this loss instead of the error."""

@@ -78,27 +78,27 @@ def bound_chosen(
     deployed = bounded[search.deploy if search.deploy in bounded else ONE_FOLD]
     candidate_params = search.axes.candidates
     advice = Advice()
-    advice.find(
+    advice.add(
         notes_on_found_rows,
         search.context,
         chosen.models,
         evidence.fold_counts_of,
         bounded[ONE_FOLD].certificate,
     )
-    advice.find(notes_of_choice, search, bounded, deployed)
-    advice.find(
+    advice.add(notes_of_choice, search, bounded, deployed)
+    advice.add(
         notes_on_dropped_candidates, search, search_counts, bounded.get(ALL_ROWS)
     )
-    advice.find(
+    advice.add(
         caveats_of_fits,
         search_counts.status,
         search_counts.problems,
         search_counts.texts,
         candidate_params,
     )
-    advice.find(caveats_of_evidence, evidence)
-    forecast = advice.call(forecast_queries, search, counted_models)
-    fold_forecast = advice.call(
+    advice.add(caveats_of_evidence, evidence)
+    forecast = advice.call_safely(forecast_queries, search, counted_models)
+    fold_forecast = advice.call_safely(
         forecast_folds,
         search,
         bounded[ONE_FOLD].certificate,
@@ -158,11 +158,11 @@ def make_bounded_model(
     # Both models get these caveats: rows of a failed fold count as errors in either
     # estimate.
     advice = Advice()
-    advice.find(caveats_of_failed_folds, search, chosen.failed_folds, joint_bounds)
-    advice.find(caveats_of_failed_all_rows, search.deploy, chosen.failures, certificate)
-    advice.find(caveats_of_missed_classes, context, certificate, model)
-    advice.find(caveats_of_unranked_searches, search.labeled, model)
-    confusion = advice.call(count_confusion, context, ref, model)
+    advice.add(caveats_of_failed_folds, search, chosen.failed_folds, joint_bounds)
+    advice.add(caveats_of_failed_all_rows, search.deploy, chosen.failures, certificate)
+    advice.add(caveats_of_missed_classes, context, certificate, model)
+    advice.add(caveats_of_unranked_searches, search.labeled, model)
+    confusion = advice.call_safely(count_confusion, context, ref, model)
     reports = ModelReports(
         losses=context.losses,
         evidence=counted_models.evidence,

@@ -62,7 +62,7 @@ class Advice:
     def __init__(self) -> None:
         self.caveats: list[Caveat] = []
 
-    def find(
+    def add(
         self,
         function: Callable[P, Iterable[Caveat]],
         *args: P.args,
@@ -73,13 +73,13 @@ class Advice:
         A caveat that voids one cannot be left out, so its function must not be called
         here, where an exception is only a warning.
         """
-        found = tuple(self.call(function, *args, **params) or ())
+        found = tuple(self.call_safely(function, *args, **params) or ())
         for caveat in found:
             if caveat.effect is Effect.VOIDS:
                 raise AssertionError(f"not advice: {caveat.text}")
         self.caveats += found
 
-    def call(
+    def call_safely(
         self, function: Callable[P, T], *args: P.args, **params: P.kwargs
     ) -> T | None:
         """Return what a function returns; None, with a warning, if it raises."""
@@ -114,7 +114,7 @@ def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:
     counts = read_counts(cube)
     texts = cube[names.MESSAGE].values.ravel() if names.MESSAGE in cube else ()
     advice, candidates = Advice(), all_params(cube)
-    advice.find(
+    advice.add(
         caveats_of_fits,
         counts[names.STATUS],
         problems_of_cube(cube),
@@ -123,7 +123,7 @@ def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:
     )
     if names.OUTER_ERRORS in counts and names.OUTER_DISAGREEMENTS in counts:
         duplicates = counts.get(names.OUTER_DUPLICATE_DISAGREEMENTS, 0)
-        advice.find(
+        advice.add(
             caveats_of_disagreements,
             counts[names.OUTER_ERRORS],
             counts[names.FOLD_ROWS],

@@ -131,11 +131,12 @@ class PlannedSearch:
     @property
     def planned_delta(self) -> PlannedDelta:
         """Delta of the bounds, with what divides it."""
-        return self.method.plan_delta(
-            self.delta,
-            self.n_candidates,
-            has_pool=self.pool is not None,
+        return PlannedDelta(
+            delta=self.delta,
+            # Criteria of other searches divide delta between labels and pool.
+            has_pool=self.pool is not None and self.method.is_nested,
             has_queries=self.n_queries > 0,
+            n_compared=self.n_candidates if self.method.divides_delta else 1,
         )
 
     @property
