@@ -5,8 +5,10 @@ bounds hold nevertheless, since they hold for any choice. A search with halving 
 choose another candidate than one without pruning.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +73,26 @@ class ChosenCandidates:
         return self.candidate_of_all_rows if ref is None else self.by_fold[ref]
 
 
+class SearchTests(NamedTuple):
+    """The tests of some searches, of which each has equally many."""
+
+    searches: slice
+    """Positions of the searches among all, of which the one by all folds is last."""
+    split_numbers: Integers
+    """Split of each test, (n_searches, n_tests)."""
+    part_numbers: Integers
+    """Part of its test rows, in the same shape."""
+
+    @classmethod
+    def of(cls, searches: slice, lists: Sequence[Sequence[InnerTest]]) -> "SearchTests":
+        """Return the tests of searches that have one list each."""
+        return cls(
+            searches,
+            np.array([[test.split_number for test in tests] for tests in lists]),
+            np.array([[test.part_number for test in tests] for tests in lists]),
+        )
+
+
 @dataclass(frozen=True)
 class InnerSearches:
     """The searches without a fold, and the one by all folds, of one fit table.
@@ -130,12 +152,8 @@ class InnerSearches:
         return wanted
 
     @cached_property
-    def tests_of_searches(self) -> list[tuple[slice, Integers, Integers]]:
-        """Searches with equal numbers of tests, with the splits and parts of the tests.
-
-        Both arrays of numbers have the shape (n_searches, n_tests). The searches
-        without each fold come first, then the one by all folds.
-        """
+    def tests_of_searches(self) -> tuple["SearchTests", "SearchTests"]:
+        """The tests of the searches without each fold, and those of the one by all."""
         # This property alone decides what the search without a fold may read: nothing
         # that was counted on its fold. The proof (docs/theory/nested.md) needs only
         # this.
@@ -143,17 +161,10 @@ class InnerSearches:
         for test in self.scheme.inner_tests:
             by_fold[test.left_out_fold].append(test)
         n_folds, by_all = self.scheme.n_folds, [list(self.scheme.inner_tests)]
-        return [
-            (
-                searches,
-                np.array([[test.split_number for test in tests] for tests in lists]),
-                np.array([[test.part_number for test in tests] for tests in lists]),
-            )
-            for searches, lists in (
-                (slice(0, n_folds), by_fold),
-                (slice(n_folds, n_folds + 1), by_all),
-            )
-        ]
+        return (
+            SearchTests.of(slice(0, n_folds), by_fold),
+            SearchTests.of(slice(n_folds, n_folds + 1), by_all),
+        )
 
     def mean_scores(
         self, table: FitTable, readable_fits: Bools
@@ -168,10 +179,10 @@ class InnerSearches:
         mean_scores, complete = np.zeros(shape), np.ones(shape, bool)
         if not self.scheme.inner_tests:  # a single candidate is chosen unseen
             return mean_scores, complete
-        for searches, splits, part_numbers in self.tests_of_searches:
+        for searches, splits, parts in self.tests_of_searches:
             # (n_candidates, n_searches, n_tests)
             is_known = readable_fits[:, splits]
-            scores = np.where(is_known, table.scores[:, splits, part_numbers], 0.0)
+            scores = np.where(is_known, table.scores[:, splits, parts], 0.0)
             status = np.where(is_known, table.fit_status[:, splits], FitStatus.OPEN)
             has_failed = (status == FitStatus.FAILED).any(axis=2)
             mean_scores[searches] = np.where(has_failed, np.inf, scores.mean(axis=2)).T

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dsel import names
-from dsel.arrays import Floats
+from dsel.arrays import Bools, Floats
 from dsel.data.duplicates import duplicate_finder
 from dsel.errors import AllFitsFailedError
 from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
@@ -243,23 +243,33 @@ def collect_models(
     # A failed fit has no score.
     fold_scores = [chosen_fits[fold].result.scores[:1] or (np.nan,) for fold in folds]
 
-    # Labeled rows alone decide which model is deployed, before the pool is counted.
-    limits = fold_limits(
-        losses.main,
-        fold_counts_of[losses.main.statistic],
-        losses.main_division(search.planned_delta),
-    )
     has_model = np.array([fold in models for fold in folds])
+    deployed_fold = choose_deployed_fold(
+        search, fold_counts_of[losses.main.statistic], has_model, inner_scores
+    )
     return ChosenModels(
         chosen_candidates=chosen_candidates,
         models=models,
         fold_counts_of=fold_counts_of,
         fold_scores=np.ravel(fold_scores),
-        deployed_fold=fold_to_deploy(limits, has_model, tie_ranks(inner_scores)),
+        deployed_fold=deployed_fold,
         chosen_fits=chosen_fits,
         failures={ref: causes[ref] for ref in search.models_to_fit if ref in causes},
         messages=messages,
     )
+
+
+def choose_deployed_fold(
+    search: PlannedSearch, folds: FoldCounts, has_model: Bools, inner_scores: Floats
+) -> int:
+    """Return the fold whose model is the one of `one_fold`.
+
+    Labeled rows alone decide, before the pool is counted. `has_model` and
+    `inner_scores` are as `fit_chosen` has them, by fold.
+    """
+    losses = search.context.losses
+    limits = fold_limits(losses.main, folds, losses.main_division(search.planned_delta))
+    return fold_to_deploy(limits, has_model, tie_ranks(inner_scores))
 
 
 def check_chosen_fits(

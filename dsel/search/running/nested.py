@@ -69,15 +69,15 @@ def search_nested(run: Run) -> Outcome:
             run.progress.show_check()
         findings = pool_check.result()
         description = describe_run(search, run.facts, findings.pool_facts)
-        counts = inner.final_counts(table, description.data)
+        inner_counts = inner.final_counts(table, description.data)
         # This check comes before the fits of the chosen candidates, which take time.
-        check_failures(search, counts, table.unpredicting_candidates)
+        check_failures(search, inner_counts, table.unpredicting_candidates)
         chosen_candidates = inner.choose_candidates(table)
         return certify_choices(
             run,
             engine,
             chosen_candidates,
-            counts,
+            inner_counts,
             description,
             search.pool_reading(findings),
             pair_results=make_pair_results(search, table),
