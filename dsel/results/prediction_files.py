@@ -6,6 +6,7 @@ files, so that no format is dsel's own.
 
 import codecs
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Callable, Collection, Iterator
@@ -17,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import xarray as xr
 from pandas.api.types import infer_dtype, is_list_like
 from pyarrow import csv, parquet
@@ -127,7 +129,6 @@ def _csv_file(
     # which the same float32 comes back.
     types = {name: np.float32 for name in rounded if name in head}
     schema = _schema_of(head.astype(types))
-    plain = csv.WriteOptions(include_header=False, delimiter=sep)
     form: dict[str, Any] = {"index": False, "lineterminator": "\n", "sep": sep}
     with whole_file(path, "out") as unfinished, unfinished.open("wb") as file:
         if dialect.has_mark:
@@ -140,8 +141,42 @@ def _csv_file(
                 .encode()
             )
             return
-        with csv.CSVWriter(file, schema, write_options=plain) as writer:
-            yield lambda rows: writer.write_table(_as_table(rows, schema))
+        # Arrow writes quotes around all texts or none, so that each block is written by
+        # one of two writers.
+        with ExitStack() as stack:
+            plain, quoting = (
+                stack.enter_context(
+                    csv.CSVWriter(
+                        file,
+                        schema,
+                        write_options=csv.WriteOptions(
+                            include_header=False, delimiter=sep, quoting_style=style
+                        ),
+                    )
+                )
+                for style in ("none", "needed")
+            )
+
+            def append(rows: pd.DataFrame) -> None:
+                table = _as_table(rows, schema)
+                (quoting if _needs_quotes(table, sep) else plain).write_table(table)
+
+            yield append
+
+
+def _needs_quotes(table: pa.Table, sep: str) -> bool:
+    """Return whether a text is empty, or has a sign with a meaning in a CSV file."""
+    pattern = f'["\\r\\n{re.escape(sep)}]|^$'
+    texts = [
+        column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column
+        for column in table.columns
+        if not (pa.types.is_primitive(column.type) or pa.types.is_temporal(column.type))
+    ]
+    return any(
+        pc.any(pc.match_substring_regex(text, pattern), min_count=0).as_py()
+        for text in texts
+        if pa.types.is_string(text.type) or pa.types.is_large_string(text.type)
+    )
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import shutil
 
 import numpy as np
 import pandas as pd
@@ -198,6 +199,40 @@ def test_label__rows_without_a_label_count_against_what_is_proved(place, tmp_pat
     assert "16 rows have no label, or one that is no class" in " ".join(
         done.output.split()
     )
+
+
+def test_label__takes_words_for_a_label_that_is_missing(place, tmp_path):
+    folder, truth, _ = place
+    rows = labeled(folder, truth)
+    found = []
+    for word, options in (("", ()), ("unsure", ("--gap", "unsure"))):
+        copy = tmp_path / f"copy{word}"
+        shutil.copytree(folder, copy)
+        rows.assign(label=rows.label.where(rows.index > 2, word)).to_csv(
+            copy / "query_rows.csv", index=False
+        )
+        refused = run("label", copy, *options)
+        assert "--partial" in refused.output
+        found.append(succeed("label", copy, *options, "--partial", "--quiet").stdout)
+    assert found[0] == found[1]
+
+
+def test_compare__reads_further_words_as_gaps_of_the_pool(tmp_path, rng):
+    frame = pd.DataFrame(rng.normal(size=(500, 2)), columns=["a", "b"]).round(3)
+    labels = np.where(frame.a > 0, "yes", "no")
+    frame[:200].assign(label=labels[:200]).to_csv(tmp_path / "t.csv", index=False)
+    pool = frame[200:].astype(str)
+    pool.loc[pool.index[:3], "a"] = "pending"
+    pool.to_csv(tmp_path / "pool.csv", index=False)
+    for name in ("a", "b"):
+        succeed("select", tmp_path / "t.csv", "--target", "label", "--drop", name,
+                "--model", "logistic", "--grid", "C=1", "--out", tmp_path / name,
+                "--quiet")  # fmt: skip
+    words = ("compare", tmp_path / "a", tmp_path / "b", "--pool", tmp_path / "pool.csv")
+    refused = run(*words, "--out", tmp_path / "c")
+    assert "'pending'" in refused.output
+    assert refused.exit_code == 1
+    succeed(*words, "--out", tmp_path / "c", "--gap", "pending")
 
 
 def test_label__an_answer_is_final(place, tmp_path):

@@ -707,6 +707,21 @@ def test_predict__says_that_rows_are_those_of_the_search(results, new, tmp_path)
     assert "equal labeled rows" not in found.output
 
 
+def test_predict__quotes_only_texts_that_need_it(results, tmp_path):
+    frame, _ = customers(90, seed=1)
+    names = [f"K{n}" for n in range(89)]
+    for last, written in (("K89", "K89"), ('K"8,9', '"K""8,9"')):
+        table = frame.assign(customer_id=[*names, last])
+        table.to_csv(tmp_path / "n.csv", index=False)
+        out = tmp_path / f"{len(last)}.csv"
+        succeed("predict", results, tmp_path / "n.csv", "--out", out, "--id",
+                "customer_id")  # fmt: skip
+        text = out.read_text()
+        assert text.splitlines()[-1].startswith(f"{written},")
+        assert ('"' in text) == ('"' in last)
+        assert pd.read_csv(out)["customer_id"].tolist() == [*names, last]
+
+
 def test_predict__names_values_that_differ_in_capital_letters(results, tmp_path):
     frame, _ = customers(90, seed=1)
     frame = frame.fillna({"city": "Ulm"})

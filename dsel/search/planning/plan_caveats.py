@@ -36,6 +36,7 @@ from dsel.search.design.assumptions import DuplicatesAcrossFolds
 from dsel.search.design.baseline import Baseline, note_on_positions
 from dsel.search.design.folds import CVScheme
 from dsel.search.planning.plan_inputs import DividedPool, SearchInputs
+from dsel.search.planning.plan_text import UNREAD_POOL
 from dsel.search.planning.possible_bounds import smallest_limit
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.typing import AnyArray
@@ -69,11 +70,6 @@ OF_GROUPS: Final = (
     "are all of its rows or a random part of them"
 )
 """Text of A1 if rows come in groups."""
-UNREAD_POOL: Final = (
-    "`pool` is not read: its rows are taken to come in groups, too, and bounds from "
-    "pool rows need independent draws; the bound is about the model trained without "
-    "one of the folds"
-)
 OTHER_RECORDS: Final = (
     "the pool, of which learners get a part, was declared to hold other records than "
     "the labeled rows"
@@ -460,9 +456,15 @@ def note_on_possible_bound(search: PlannedSearch, most: float = LARGE) -> str:
     # More rows do not help, for example where correct predictions have a cost.
     if enough is None:
         return ""
+    fewer = ""
+    for k in range(2, search.scheme.n_folds):
+        if (of_fewer := smallest_limit(search, n_folds=k)) < limit:
+            fewer = (
+                f", and with fewer folds, cv={k}, it is about {in_percent(of_fewer)}"
+            )
     return (
         f"with {count_of(n_rows, unit)}{of_class} in {search.scheme.n_folds} folds the "
-        f"bound is {in_percent(limit)} or more even if no model makes an error; "
+        f"bound is {in_percent(limit)} or more even if no model makes an error{fewer}; "
         f"about {enough * n_rows:,} are enough for 50%"
     )
 

@@ -26,6 +26,12 @@ from dsel.search.running.planned_search import PlanFacts, PlannedSearch
 
 EMPTY_WORKER_NBYTES: Final = 400 * 2**20
 """Bytes of a worker process that has imported all libraries, and read no rows."""
+UNREAD_POOL: Final = (
+    "`pool` is not read: its rows are taken to come in groups, too, and bounds from "
+    "pool rows need independent draws; the bound is about the model trained without "
+    "one of the folds"
+)
+"""Caveat of a plan with groups and a pool."""
 
 
 def plan_lines(shown_rows: Iterable[ShownRow]) -> str:
@@ -50,6 +56,8 @@ def plan_rows(
     """
     n, d = search.labeled.X.shape
     pool = "none"
+    if any(caveat.text == UNREAD_POOL for caveat in facts.caveats):
+        pool = "not read, since rows come in groups"
     if search.pool is not None:
         n_tasks = len(search.slices)
         size = format_bytes(search.pool.nbytes)

@@ -27,18 +27,24 @@ NO_BOUND: Final = 0.999
 
 
 def smallest_limit(
-    search: PlannedSearch, factor: int = 1, declared: DeclaredLosses | None = None
+    search: PlannedSearch,
+    factor: int = 1,
+    *,
+    declared: DeclaredLosses | None = None,
+    n_folds: int | None = None,
 ) -> float:
     """Return the limit of the best fold if no model makes any error, part of `largest`.
 
     The number of rows is multiplied by `factor`. The losses `declared` replace those of
-    the search. NaN if the loss is a tolerance.
+    the search, and `n_folds` its folds. NaN if the loss is a tolerance.
     """
     losses, labeled = declared or search.context.losses, search.labeled
     main = losses.main
     # The limit is computed from counts of perfect predictions, not by a formula, so
     # that for any loss it is the one that the run itself will compute.
     folds = [split.test_rows for split in search.scheme.fold_splits]
+    if n_folds is not None:
+        folds = np.array_split(np.concatenate(folds), n_folds)
     if main.statistic.fold_shape is None:
         return nan
     perfect = stack_folds(
