@@ -7,6 +7,7 @@ trained on all rows has no held-out residuals. Its limit is that of a fold's mod
 a limit of how far the two models are apart on the pool.
 """
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -59,6 +60,12 @@ def allowed_exceedances(
         fits = upper_limits(np.maximum(middle, 0), rows, deltas) <= beta
         low, high = np.where(fits, middle, low), np.where(fits, high, middle - 1)
     return np.asarray(low)
+
+
+@lru_cache(maxsize=1024)
+def _allowed_of_size(n_rows: int, level: float, delta: float) -> int:
+    """Return `allowed_exceedances` of one size, which many models share."""
+    return int(allowed_exceedances(n_rows, level=level, delta=delta))
 
 
 def minimum_rows(*, level: float, delta: float) -> int:
@@ -145,7 +152,11 @@ def tolerance_limit(residuals: ArrayLike, *, level: float, delta: float) -> floa
             f"`residuals` must hold at least one absolute residual >= 0 in one "
             f"dimension, got shape {values.shape}{negative}."
         )
-    allowed = int(allowed_exceedances(values.size, level=level, delta=delta))
+    allowed = _allowed_of_size(
+        values.size,
+        checks.check_probability(level, "level"),
+        checks.check_probability(delta, "delta"),
+    )
     if allowed < 0:
         return np.inf
     ordered = np.sort(np.where(np.isnan(values), np.inf, values))
@@ -219,7 +230,7 @@ def divide_level(
     n = checks.check_count(n_rows, "n_rows", at_least=0)
     beta = checks.check_probability(level, "level")
     extra = checks.check_probability(extra_delta, "extra_delta")
-    allowed = int(allowed_exceedances(n, level=beta, delta=delta))
+    allowed = _allowed_of_size(n, beta, checks.check_probability(delta, "delta"))
 
     def failure_probability(count: int, first_level: float) -> float:
         """Return the probability that only the tolerance at the smaller level fails."""

@@ -147,18 +147,17 @@ def test_queried_all_rows__holds_for_any_law_of_labels(n_classes, chances):
     rate, error_of_fold, n = 0.05, 0.1, 150
     truth = error_of_fold + rate * (chances[0] - chances[1])
     chances = [*chances, max(0.0, 1 - sum(chances))]
-    failures = 0
-    for _ in range(draws):
-        limit = upper(rng.binomial(n, error_of_fold), n, 0.78 * delta)
-        a = int(rng.binomial(m, rate))
-        s = min(30, a)
-        wins, losses, _ = map(int, rng.multinomial(s, chances))
-        if n_classes == 2:
-            mean = mean_difference_limit(losses, s, delta=0.2 * delta)
-        else:
-            mean = sign_test_limit(wins, losses, s, delta=0.2 * delta)
-        bound = queried_all_rows(limit, float(mean), a, m, delta=delta)
-        failures += limit < error_of_fold or bound < truth
+    errors = rng.binomial(n, error_of_fold, draws)
+    limit = np.array([upper(count, n, 0.78 * delta) for count in errors])
+    a = rng.binomial(m, rate, draws)
+    s = np.minimum(30, a)
+    wins, losses, _ = rng.multinomial(s, chances).T
+    if n_classes == 2:
+        mean = mean_difference_limit(losses, s, delta=0.2 * delta)
+    else:
+        mean = sign_test_limit(wins, losses, s, delta=0.2 * delta)
+    bound = queried_all_rows(limit, mean, a, m, delta=delta)
+    failures = ((limit < error_of_fold) | (bound < truth)).sum()
     assert failures <= stats.binom.ppf(0.999, draws, delta)
 
 
