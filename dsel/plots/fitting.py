@@ -115,10 +115,22 @@ def fit_texts(ax: "Axes", *, title: str, what: str, color: str) -> None:
     if axes_size(ax)[1] < TALL_ENOUGH:
         what = ""
     # The layout makes axes smaller by their labels, whose lines follow from the size of
-    # the axes: after three rounds both are stable.
+    # the axes: after three rounds both are stable, and mostly after two.
+    last_fit: tuple[object, ...] = ()
     for _ in range(3):
         width, height = axes_size(ax)
         room = max([width, *(_right_end(ax, child) for child in ax.child_axes)])
+        lines = wrap(y_label, height, FONT_SIZE)
+        child_lines = [  # of a color bar
+            wrap(" ".join(child.get_ylabel().split()), height, FONT_SIZE)
+            for child in ax.child_axes
+        ]
+        # All that the texts and the limits of the axes follow from.
+        heights = [round(height, 3)] if rows else []
+        fit = (round(width, 3), round(room, 3), lines, child_lines, heights)
+        if fit == last_fit:
+            break
+        last_fit = fit
         pad = 9.0 + _draw_legend(ax, what, room, color)
         ax.set_title(
             wrap(title, room / BOLD, FONT_SIZE),
@@ -129,14 +141,22 @@ def fit_texts(ax: "Axes", *, title: str, what: str, color: str) -> None:
             pad=pad,
         )
         ax.set_xlabel(wrap(x_label, width, FONT_SIZE), fontsize=FONT_SIZE)
-        ax.set_ylabel(wrap(y_label, height, FONT_SIZE), fontsize=FONT_SIZE)
-        for child in ax.child_axes:  # a color bar
-            label = " ".join(child.get_ylabel().split())
-            child.set_ylabel(wrap(label, height, FONT_SIZE), fontsize=FONT_SIZE)
+        ax.set_ylabel(lines, fontsize=FONT_SIZE)
+        for child, label in zip(ax.child_axes, child_lines, strict=True):
+            child.set_ylabel(label, fontsize=FONT_SIZE)
         if rows:
             _fit_rows(ax, rows, row_texts)
-        figure.draw_without_rendering()
+        _lay_out(figure)
         _thin_ticks(ax)
+
+
+def _lay_out(figure: "Figure") -> None:
+    """Place axes and ticks; to draw the figure would take twice as long."""
+    engine = figure.get_layout_engine()
+    if engine is None:
+        figure.draw_without_rendering()
+    else:
+        engine.execute(figure)
 
 
 def _draw_legend(ax: "Axes", what: str, room: float, color: str) -> float:
