@@ -302,8 +302,8 @@ def test_main__loads_nothing_heavy_for_help_and_misspelled_options(words):
     ],
 )
 def test_main__offers_the_command_whose_arguments_were_written_as_options(words, line):
-    done, _ = in_a_process("plan-bound", *words.split())
-    assert done.returncode == 2
+    done = run("plan-bound", *words.split())
+    assert done.exit_code == 2
     assert f"written without an option.\nRun: dsel {line}\n" in done.stderr
 
 

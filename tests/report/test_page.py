@@ -60,14 +60,19 @@ def outcome(request):
         return run(certificate=request.param)
 
 
+@pytest.fixture(scope="module")
+def outcome_page(outcome):
+    return report_html(outcome.results)
+
+
 def words(page):
     whole = re.sub(r"</?(?:span|code)[^>]*>", "", page[page.index("<main>") :])
     shown = re.sub(r"<[^>]+>", " ", whole)
     return html.unescape(re.sub(r"\s+", " ", shown))
 
 
-def test_report_html__says_what_is_guaranteed_as_the_choice_does(outcome):
-    text = words(report_html(outcome.results))
+def test_report_html__says_what_is_guaranteed_as_the_choice_does(outcome, outcome_page):
+    text = words(outcome_page)
     shown_rows = [row for name, row in outcome.choice.shown_rows() if name != "Assumes"]
     options = [row for row in shown_rows if row.startswith("Deployed: ")]
     assert [row for row in shown_rows if row not in text] == options
@@ -78,9 +83,11 @@ def test_report_html__says_what_is_guaranteed_as_the_choice_does(outcome):
     assert ("Parts of the bounds" in text) == has_terms
 
 
-def test_report_html__warns_in_its_box_where_a_constant_may_be_as_good(outcome):
+def test_report_html__warns_in_its_box_where_a_constant_may_be_as_good(
+    outcome, outcome_page
+):
     warned = '<div class="verdict warning">'
-    assert warned not in report_html(outcome.results)
+    assert warned not in outcome_page
     useless = replace(outcome.choice, constant="yes", constant_loss=0.0)
     results = outcome.results.assign_attrs({CHOICE: useless.to_json()})
     page = report_html(results)
@@ -91,8 +98,10 @@ def test_report_html__warns_in_its_box_where_a_constant_may_be_as_good(outcome):
     assert text.index(line) < text.index("Of 1,000 new rows")
 
 
-def test_report_html__names_learner_rows_and_date_of_a_run_in_python(outcome):
-    text = words(report_html(outcome.results))
+def test_report_html__names_learner_rows_and_date_of_a_run_in_python(
+    outcome, outcome_page
+):
+    text = words(outcome_page)
     date = outcome.results.attrs["created_at"][:10]
     n_rows = int(outcome.results.n_labeled)
     title = f" How wrong this Sign can be: {n_rows} labeled rows, {date} "
@@ -103,8 +112,10 @@ def test_report_html__names_learner_rows_and_date_of_a_run_in_python(outcome):
     assert " How wrong this model can be: " in words(report_html(old))
 
 
-def test_report_html__begins_with_sections_open_and_comparisons_at_the_figure(outcome):
-    page = report_html(outcome.results)
+def test_report_html__begins_with_sections_open_and_comparisons_at_the_figure(
+    outcome, outcome_page
+):
+    page = outcome_page
     opened = re.findall(r'<details class="part" open><summary><h2>([^<]*)', page)
     is_nested = outcome.choice.certificate.method == "nested"
     more = ", and more labels" if is_nested else ""  # of others this is not drawn
@@ -227,9 +238,11 @@ def test_report_html__has_limits_by_the_values_of_a_column_of_both_models():
     assert "These limits are not guaranteed" in cut
 
 
-def test_report_html__stands_alone_and_escapes_what_comes_from_outside(outcome):
+def test_report_html__stands_alone_and_escapes_what_comes_from_outside(
+    outcome, outcome_page
+):
     page = report_html(outcome.results)
-    assert page == report_html(outcome.results)
+    assert page == outcome_page
     links = r'(?:src|href)="(?!#|data:)[^"]*"|@import|url\((?!#)'
     assert re.findall(links, page.replace("xlink:", "")) == []
     assert "<script" not in page
@@ -246,13 +259,13 @@ def test_report_html__stands_alone_and_escapes_what_comes_from_outside(outcome):
     assert not re.search("</details>[^<]*<(?!details|/main)", folded)
 
 
-def test_command__writes_a_page_about_a_saved_run(outcome, tmp_path):
+def test_command__writes_a_page_about_a_saved_run(outcome, outcome_page, tmp_path):
     dsel.save_results(outcome.results, tmp_path / "run")
     page = tmp_path / "page.html"
     done = succeed("report", tmp_path / "run", "--out", page)
     assert str(page) in done.output
     of_python = page.read_text(encoding="utf-8")
-    assert of_python == report_html(outcome.results)
+    assert of_python == outcome_page
     tables = RunTables("rows.csv", "bought")  # as `dsel select` stores them
     save_run_tables(tmp_path / "run", tables)
     succeed("report", tmp_path / "run", "--out", page)
@@ -370,8 +383,8 @@ def test_report_html__names_tables_baseline_classes_and_folds():
     assert f"Of 100 new rows of 'yes' the chosen model misses at most {most} on" in text
 
 
-def test_report_html__has_words_where_results_have_keys(outcome):
-    text = words(report_html(outcome.results)).partition("fingerprints")[2]
+def test_report_html__has_words_where_results_have_keys(outcome, outcome_page):
+    text = words(outcome_page).partition("fingerprints")[2]
     keys = ("content_token", "dsel_schema_version", "created_at", "version_numpy")
     assert [key for key in keys if key in text] == []
     assert "learners Sign " in text
