@@ -34,6 +34,7 @@ integer seed at once, which is recorded; no count depends on chunks, workers or 
 """
 
 import sys
+from functools import cache
 from importlib import import_module
 from importlib.abc import MetaPathFinder
 from importlib.util import find_spec
@@ -158,6 +159,7 @@ def __dir__() -> list[str]:
     return sorted({*hidden, *__all__, *_PACKAGES, "__version__"})
 
 
+@cache  # tools such as doctest try several names on every module that they find
 def _modules() -> set[str]:
     from pkgutil import iter_modules
 
