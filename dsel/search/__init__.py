@@ -59,6 +59,8 @@ Vocabulary::
                    rows; its number is that of the fold, and else the number of folds
     chosen         of steps 7 to 9: the chosen candidates and their models
     turn           one round of a loop: it submits jobs, and takes results
+    needed         fits that pruning has not ruled out; those not submitted yet wait
+    readable       fits whose counts an inner search may read
     job            a value that describes work
     batch          the jobs of one task, and their work on a worker
     result         what comes back of a job

@@ -290,10 +290,10 @@ class FitTable:
             self.scheme.splits[split_number]
         )
 
-    def apply_pruning(self, wanted_fits: Bools, beaten_candidates: Bools) -> None:
+    def apply_pruning(self, needed_fits: Bools, beaten_candidates: Bools) -> None:
         """Apply the decision of a pruner; a candidate that was beaten stays beaten."""
         self.beaten_candidates |= beaten_candidates
-        self.needed_fits = wanted_fits & ~self.beaten_candidates[:, np.newaxis]
+        self.needed_fits = needed_fits & ~self.beaten_candidates[:, np.newaxis]
 
     def key_of(self, candidate: int, split_number: int) -> str:
         """Return the key of a fit's result in the store."""

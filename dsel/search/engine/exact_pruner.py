@@ -200,14 +200,14 @@ class ExactPruner:
     data: DataSizes
     """Sizes of the data, such as the number of pool rows."""
     may_prune: bool
-    """False where all fits are wanted."""
+    """False where all fits are needed."""
 
     @property
     def best_first(self) -> bool:
         """Whether any candidate is ever dropped."""
         return self.may_prune and self.criterion.can_prune
 
-    def compare(self, table: ExhaustiveTable) -> PruningDecision:
+    def decide(self, table: ExhaustiveTable) -> PruningDecision:
         """Return lower bounds of the criterion, and which candidates are beaten.
 
         With more counts lower bounds only grow and the best estimate only falls, so

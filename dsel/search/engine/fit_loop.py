@@ -109,48 +109,48 @@ class FitLoop(Generic[TableT]):
 
     def prune(self) -> None:
         """Compare candidates by the counts so far, and mark fits that are needed."""
-        decision = self.pruner.compare(self.table)
+        decision = self.pruner.decide(self.table)
         self.lower_bounds = decision.lower_bounds
-        self.table.apply_pruning(decision.wanted_fits, decision.beaten_candidates)
+        self.table.apply_pruning(decision.needed_fits, decision.beaten_candidates)
 
     @property
-    def open_fits(self) -> Bools:
+    def waiting_fits(self) -> Bools:
         """Whether each fit is needed and not submitted, (n_candidates, n_splits)."""
         is_open = (self.table.fit_status == FitStatus.OPEN) & self.table.needed_fits
         return np.asarray(is_open & self.table.active_candidates[:, np.newaxis])
 
     def next_jobs(self) -> list[FitJob]:
         """Return the best open fits, as the jobs of one task; or none."""
-        open_fits, n_slots = self.open_fits, self.engine.executor.n_slots
-        n_groups = len(np.unique(self.group_of_candidate[open_fits.any(axis=1)]))
+        waiting_fits, n_slots = self.waiting_fits, self.engine.executor.n_slots
+        n_groups = len(np.unique(self.group_of_candidate[waiting_fits.any(axis=1)]))
         # This number is an estimate: one job fits all open candidates of a group on a
         # split.
-        n_left = n_groups * int(open_fits.sum(axis=1).max(initial=0))
+        n_left = n_groups * int(waiting_fits.sum(axis=1).max(initial=0))
         size = self.batch_size.jobs_per_task(max(1, n_left), n_slots)
         order = (
             self._order_best_first if self.pruner.best_first else self._order_by_group
         )
         jobs: list[FitJob] = []
-        for group_number, split_number in order(open_fits):
+        for group_number, split_number in order(waiting_fits):
             # The fits may be in a job of another candidate of the group already.
             is_open = self.table.fit_status[:, split_number] == FitStatus.OPEN
             # A pruned candidate still has open fits, which nothing needs.
             jobs += self.claim_fits(
-                group_number, split_number, is_open & open_fits[:, split_number]
+                group_number, split_number, is_open & waiting_fits[:, split_number]
             )
             if len(jobs) >= size:
                 break
         return jobs
 
     def claim_fits(
-        self, group_number: int, split_number: int, is_wanted: Bools
+        self, group_number: int, split_number: int, is_claimed: Bools
     ) -> list[FitJob]:
-        """Return one job for the wanted candidates of a group, or an empty list.
+        """Return one job for the needed candidates of a group, or an empty list.
 
         The fits count as submitted from now on, so that no other job has them.
         """
         candidates = self.candidates_of_group[group_number]
-        candidates = candidates[is_wanted[candidates]]
+        candidates = candidates[is_claimed[candidates]]
         if not len(candidates):
             return []
         job = FitJob(group_number, tuple(candidates.tolist()), split_number)
@@ -167,17 +167,17 @@ class FitLoop(Generic[TableT]):
         for job in self.queue.unfinished_jobs:
             lost[list(job.candidate_numbers), job.split_number] = False
         for split_number in np.flatnonzero(lost.any(axis=0)).tolist():
-            is_wanted = lost[:, split_number]
-            for group_number in np.unique(self.group_of_candidate[is_wanted]).tolist():
+            is_claimed = lost[:, split_number]
+            for group_number in np.unique(self.group_of_candidate[is_claimed]).tolist():
                 self.queue.submit_first(
-                    self.claim_fits(group_number, split_number, is_wanted)
+                    self.claim_fits(group_number, split_number, is_claimed)
                 )
 
-    def _order_by_group(self, open_fits: Bools) -> Iterator[tuple[int, int]]:
-        """Yield group and split of the open fits, a few groups side by side."""
+    def _order_by_group(self, waiting_fits: Bools) -> Iterator[tuple[int, int]]:
+        """Yield group and split of the waiting fits, a few groups side by side."""
         submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
-        is_open = open_fits.any(axis=1)
-        group_numbers = list(dict.fromkeys(self.group_of_candidate[is_open].tolist()))
+        waits = waiting_fits.any(axis=1)
+        group_numbers = list(dict.fromkeys(self.group_of_candidate[waits].tolist()))
         # Slots work at different groups, so that none waits for data that another one
         # makes.
         n_slots = self.engine.executor.n_slots
@@ -188,14 +188,15 @@ class FitLoop(Generic[TableT]):
             ].sum(),
         )
         for group_number in group_numbers:
-            open_splits = open_fits[self.candidates_of_group[group_number]].any(axis=0)
+            candidates = self.candidates_of_group[group_number]
+            waiting_splits = waiting_fits[candidates].any(axis=0)
             yield from (
                 (group_number, int(split_number))
-                for split_number in np.flatnonzero(open_splits)
+                for split_number in np.flatnonzero(waiting_splits)
             )
 
-    def _order_best_first(self, open_fits: Bools) -> Iterator[tuple[int, int]]:
-        """Yield group and split of open fits, those of the best candidate first."""
+    def _order_best_first(self, waiting_fits: Bools) -> Iterator[tuple[int, int]]:
+        """Yield group and split of waiting fits, those of the best candidate first."""
         lower, unknown = self.lower_bounds, ~self.table.finished_fits
         submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
         if self.first_bounds is None:
@@ -209,11 +210,11 @@ class FitLoop(Generic[TableT]):
             lower, self.first_bounds, out=np.zeros_like(lower), where=np.isfinite(lower)
         )
         expected = lower + submitted * growth / n_known
-        candidates = np.flatnonzero(open_fits.any(axis=1))
+        candidates = np.flatnonzero(waiting_fits.any(axis=1))
         order = np.lexsort((candidates, submitted[candidates], expected[candidates]))
         scheme = self.table.scheme
         for candidate in candidates[order]:
-            split_number = int(np.argmax(open_fits[candidate]))
+            split_number = int(np.argmax(waiting_fits[candidate]))
             # Until all folds are counted they may still prune the fit on all rows.
             waits_for_folds = unknown[candidate, : scheme.n_folds].any()
             if (
@@ -254,8 +255,9 @@ class FitLoop(Generic[TableT]):
         # A worker may drop the cached data of a group, such as its Gram matrix, when no
         # fit of this group is left to submit. If one is tried again, its data are
         # computed again.
-        still_open = set(self.group_of_candidate[self.open_fits.any(axis=1)].tolist())
-        ending = frozenset({job.group_number for job in jobs} - still_open)
+        waits = self.waiting_fits.any(axis=1)
+        still_waiting = set(self.group_of_candidate[waits].tolist())
+        ending = frozenset({job.group_number for job in jobs} - still_waiting)
         batch = self.batch_type(tuple(jobs), ending)
         return Task(key, batch, keeps_output=batch.keeps_models, affinity=slot)
 

@@ -115,18 +115,18 @@ class InnerSearches:
         """Whether counts decide what is fitted next."""
         return self.pruning == Pruning.EXACT
 
-    def compare(self, table: FitTable) -> PruningDecision:
+    def decide(self, table: FitTable) -> PruningDecision:
         """Return a lower bound of each candidate's mean score, and which are beaten."""
         lower, complete = self.mean_scores(table, table.consecutive_fits)
-        wanted = np.ones(table.fit_status.shape, bool)
+        needed = np.ones(table.fit_status.shape, bool)
         beaten = np.zeros(table.n_candidates, bool)
         if self.pruning == Pruning.EXACT:
             best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
             # A fit serves two searches: a candidate is dropped where it can win none.
             beaten = table.active_candidates & self._is_beaten(lower, best)
         elif self.pruning == Pruning.HALVING:
-            wanted = self.fits_of_rounds(table)
-        return PruningDecision(lower.min(axis=0), wanted, beaten)
+            needed = self.fits_of_rounds(table)
+        return PruningDecision(lower.min(axis=0), needed, beaten)
 
     @staticmethod
     def _is_beaten(lower: Floats, best: Floats) -> Bools:
@@ -140,16 +140,16 @@ class InnerSearches:
         candidate.
         """
         first = list(self.scheme.first_round)
-        wanted = np.zeros(table.fit_status.shape, bool)
-        wanted[:, first] = True
+        needed = np.zeros(table.fit_status.shape, bool)
+        needed[:, first] = True
         # All fits of the first round must be done: otherwise the order of tasks would
         # decide which candidates survive.
         if table.finished_fits[:, first].all():
             survives = self.survivors(table)
             for test in self.scheme.inner_tests:
                 # Two searches may use the fit, and one of them may have dropped it.
-                wanted[:, test.split_number] |= survives[test.left_out_fold]
-        return wanted
+                needed[:, test.split_number] |= survives[test.left_out_fold]
+        return needed
 
     @cached_property
     def tests_of_searches(self) -> tuple["SearchTests", "SearchTests"]:

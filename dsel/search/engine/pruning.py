@@ -27,12 +27,12 @@ TableT = TypeVar("TableT", bound=FitTable, contravariant=True)
 
 @dataclass(frozen=True)
 class PruningDecision:
-    """The fits that are still wanted and the candidates that lose, by counts so far."""
+    """The fits that are still needed and the candidates that lose, by counts so far."""
 
     lower_bounds: Floats
     """Smallest score that each candidate can still get, (n_candidates,): a count that
     is not made yet is taken as 0."""
-    wanted_fits: Bools
+    needed_fits: Bools
     """Fits of the current round, (n_candidates, n_splits); all if there is one."""
     beaten_candidates: Bools
     """Whether each candidate can no longer be chosen, by counts, (n_candidates,)."""
@@ -45,7 +45,7 @@ class Pruner(Protocol[TableT]):
     def best_first(self) -> bool:
         """Whether counts decide what is fitted next."""
 
-    def compare(self, table: TableT) -> PruningDecision:
+    def decide(self, table: TableT) -> PruningDecision:
         """Return lower bounds of the candidates, and which of them are beaten."""
 
 
@@ -56,12 +56,12 @@ class OnlyCandidate:
     number: int
     best_first: bool = False
 
-    def compare(self, table: FitTable) -> PruningDecision:
+    def decide(self, table: FitTable) -> PruningDecision:
         """Return bounds of 0, and all fits of the candidate."""
         is_candidate = np.arange(table.n_candidates) == self.number
-        wanted = np.broadcast_to(is_candidate[:, np.newaxis], table.fit_status.shape)
+        needed = np.broadcast_to(is_candidate[:, np.newaxis], table.fit_status.shape)
         none = np.zeros(table.n_candidates, bool)
-        return PruningDecision(np.zeros(table.n_candidates), wanted, none)
+        return PruningDecision(np.zeros(table.n_candidates), needed, none)
 
 
 def margin_above(best: Floats | float) -> Floats:

@@ -137,7 +137,7 @@ class BoundBySums:
     starts: np.ndarray = field(default_factory=lambda: np.zeros(3))
     best_first: bool = True
 
-    def compare(self, table):
+    def decide(self, table):
         bounds = self.starts + np.nansum(table.scores[..., 0], axis=1)
         none = np.zeros(table.n_candidates, bool)
         return PruningDecision(bounds, np.ones(table.fit_status.shape, bool), none)

@@ -89,21 +89,21 @@ def test_finalists__have_every_fit_or_of_halving_the_most(halving):
 def test_compare__needs_a_second_round_once_the_first_has_ended(halving):
     n_first = len(SCHEME.first_round)
     table = table_of(flat(0.2, 0.3, 0.4), done=False)
-    wanted = halving.compare(table).wanted_fits
-    assert wanted[:, :n_first].all()
-    assert not wanted[:, n_first:].any()
+    needed = halving.decide(table).needed_fits
+    assert needed[:, :n_first].all()
+    assert not needed[:, n_first:].any()
     table.fit_status[:, :n_first] = FitStatus.DONE
-    wanted = halving.compare(table).wanted_fits
-    assert wanted[:, :n_first].all()
-    assert wanted[0, n_first:].all()
-    assert not wanted[1:, n_first:].any()
+    needed = halving.decide(table).needed_fits
+    assert needed[:, :n_first].all()
+    assert needed[0, n_first:].all()
+    assert not needed[1:, n_first:].any()
 
 
 @pytest.mark.parametrize("pruning", ["exact", "halving", ""])
 def test_compare__changes_nothing(pruning):
     table = table_of(flat(0.2, 0.3, 0.4), np.arange(10) < 6)
     before = table.needed_fits.copy(), table.fit_status.copy(), table.scores.copy()
-    decision = InnerSearches(SCHEME, pruning).compare(table)
+    decision = InnerSearches(SCHEME, pruning).decide(table)
     for old, now in zip(
         before, (table.needed_fits, table.fit_status, table.scores), strict=True
     ):
@@ -116,9 +116,9 @@ def test_compare__exactly_needs_no_fit_of_a_candidate_that_wins_nowhere():
     done = np.ones((N_CANDIDATES, 10), bool)
     done[2, 8:] = False
     table = table_of(flat(0.1, 0.2, 0.9), done)
-    decision = InnerSearches(SCHEME, "exact").compare(table)
+    decision = InnerSearches(SCHEME, "exact").decide(table)
     assert decision.beaten_candidates.tolist() == [False, False, True]
-    table.apply_pruning(decision.wanted_fits, decision.beaten_candidates)
+    table.apply_pruning(decision.needed_fits, decision.beaten_candidates)
     assert table.needed_fits.all(axis=1).tolist() == [True, True, False]
     assert not table.needed_fits[2].any()
 
