@@ -57,6 +57,12 @@ def test_error_from_disagreement__is_exact(d, n_classes, error):
     assert found == pytest.approx(error, nan_ok=True)
 
 
+def test_row_disagreement__of_two_models_is_whether_they_differ():
+    assert row_disagreement([[2, 0], [1, 1], [0, 2]]).tolist() == [0.0, 1.0, 0.0]
+    with pytest.raises(ValueError, match="one number of models >= 2 in every row"):
+        row_disagreement([[1, 0]])
+
+
 def test_row_disagreement__equals_the_average_over_all_pairs(rng):
     labels = rng.integers(0, 4, (30, 7))
     counts = np.stack([(labels == c).sum(axis=1) for c in range(4)], axis=-1)

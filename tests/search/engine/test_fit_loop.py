@@ -182,12 +182,12 @@ def test_next_jobs__continue_the_candidate_whose_bound_will_be_smallest():
         # third one comes at its tie with 5, since it has fewer folds that run.
         end_fits(loop, 0, {0: 4.0, 1: 1.0, 2: 2.5})
         assert claim(loop, 3) == [(1, 2), (1, 3), (1, 4)]
-        assert claim(loop, 4) == [(2, 2), (2, 3), (0, 2), (2, 4)]
-        # With two known folds the values are 4 + 2 / 2 * 2, which is 6 and grows by 2
-        # a fold, and 8 of the others, whose folds have all begun. The fit on all rows
-        # waits until every fold is counted.
-        end_fits(loop, 1, {0: 0.0, 1: 1.0, 2: 5.5})
-        assert claim(loop, 4) == [(0, 3), (0, 4)]
+        assert claim(loop, 3) == [(2, 2), (2, 3), (0, 2)]
+        # With two known folds the values are 4 + 4 / 2 * 1, and 2.9 + 2.9 / 2 * 2,
+        # which is less; the folds of the second candidate have all begun. The fit on
+        # all rows waits until every fold is counted.
+        end_fits(loop, 1, {0: 0.0, 1: 1.0, 2: 0.4})
+        assert claim(loop, 4) == [(2, 4), (0, 3), (0, 4)]
         for split_number in (2, 3):
             end_fits(loop, split_number, {1: 1.0})
         assert claim(loop, 1) == []

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from dsel.results.fit_messages import FitMessage, FitProblem
+from dsel.results.records import from_record, to_record
 from dsel.search.design.folds import scheme_of_pairs
 from dsel.search.engine.jobs import FitJob, FitResult, FitStatus, join_tests
 
@@ -37,6 +38,23 @@ def test_tests__that_failed_fail_the_search_that_reads_them_alone(
 
 def test_tests__that_both_failed_are_a_failed_fit():
     assert join_tests((FAILED, FAILED), SPLIT) is FAILED
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "problem"),
+    [
+        ("FAILED", "no memory", FitProblem.FAILED),
+        ("DONE", "ConvergenceWarning: more iterations", FitProblem.STOPPED),
+        ("DONE", "predict raised", FitProblem.UNPREDICTED),
+        ("DONE", "", None),
+    ],
+)
+def test_results__of_a_store_of_0_2_say_what_their_messages_are_about(
+    status, text, problem
+):
+    record = to_record(SECOND) | {"status": status, "message": text}
+    message = from_record(FitResult, record).message
+    assert (None if message is None else message.problem) == problem
 
 
 def test_jobs__divided_have_one_candidate_and_the_same_test():

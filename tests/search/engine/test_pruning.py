@@ -8,7 +8,7 @@ from dsel.search.design.folds import pairs_of_folds, scheme_of_pairs
 from dsel.search.engine.counts import FitTable
 from dsel.search.engine.inner_searches import InnerSearches
 from dsel.search.engine.jobs import FitStatus
-from dsel.search.engine.pruning import first_proofs
+from dsel.search.engine.pruning import first_proofs, margin_above
 
 N_FOLDS, N_CANDIDATES = 5, 3
 SCHEME = scheme_of_pairs(N_FOLDS, 50, seed=7, n_candidates=N_CANDIDATES)
@@ -163,6 +163,12 @@ ERRORS = np.array([[1, 1, 1], [0, 5, 0], [4, 0, 0], [0, 0, 3]])
 def proofs_by_sums(shown, n_most=3):
     """Return `first_proofs` where a candidate is beaten by more than 3 errors."""
     return first_proofs(shown, n_most, lambda fits: (ERRORS * fits).sum(axis=1) > 3)
+
+
+def test_margin_above__is_rounding_relative_to_numbers_above_1():
+    best = np.array([0.0, 0.5, 1.0, 1.5, 1e6])
+    margins = margin_above(best) - best
+    np.testing.assert_allclose(margins, [1e-9, 1e-9, 1e-9, 1.5e-9, 1e-3], rtol=1e-6)
 
 
 def test_first_proofs__end_with_the_fit_that_proves_a_candidate_worse():
