@@ -43,14 +43,14 @@ def run(options: LabelOptions) -> None:
     if isinstance(labeled, ModelComparison):
         result = keep_labeled_result(place, labeled)
         if output.as_json:
-            print_json("label", comparison=result)
+            print_json("label", comparison=result, results=place)
             return
         rows = result.shown_rows()
         print_rows(rows[:1] if output.quiet else [*rows, *next_rows(step)])
         return
     choice = keep_labeled_result(place, labeled)
     if output.as_json:
-        print_json("label", **choice_content(choice))
+        print_json("label", **choice_content(choice), results=place)
         return
     if output.quiet:
         print_rows([("", choice.certificates["all_rows"].headline())])

@@ -53,7 +53,10 @@ def run(options: MonitorOptions) -> None:
     print_notes(notes)
     if output.as_json:
         print_json(
-            "monitor", refuted=[test.name for test in report.refuted], report=report
+            "monitor",
+            refuted=[test.name for test in report.refuted],
+            report=report,
+            results=options.results,
         )
     else:
         steps = []

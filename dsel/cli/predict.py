@@ -1,6 +1,7 @@
 """``dsel predict``: apply the stored model of a search to a table."""
 
 import shlex
+from typing import Any
 
 import click
 
@@ -11,6 +12,7 @@ from dsel.cli.models import import_from_here
 from dsel.cli.new_run import offer_new_run
 from dsel.cli.printing import say
 from dsel.cli.running import (
+    bounds_content,
     next_rows,
     offer_changed_table,
     open_client,
@@ -54,6 +56,7 @@ def run(options: PredictOptions) -> None:
     if output.as_json:
         print_json(
             "predict",
+            results=options.results,
             file=out,
             n_rows=made.n_rows,
             columns=made.columns,
@@ -61,9 +64,7 @@ def run(options: PredictOptions) -> None:
             unknown_values=[each.record for each in made.unknown],
             separator=made.dialect.separator,
             decimal=made.dialect.decimal,
-            bound=None if made.certificate is None else made.certificate.bound,
-            certified=made.is_certified,
-            certificate=made.certificate,
+            **_content_of_bound(made),
             note_on_bound=made.note_on_bound or None,
         )
     else:
@@ -104,6 +105,19 @@ def _open_deployed_model(options: PredictOptions) -> Deployed:
         options.results, deploy=options.deploy, trusted=options.trust
     )
     return deployed.with_gap_words(options.gaps)
+
+
+def _content_of_bound(made: PredictedTable) -> dict[str, Any]:
+    """Return the bound of the applied model, for `print_json`, as other commands do."""
+    bound = made.certificate
+    bounds = {} if bound is None else bounds_content({bound.model_name: bound})
+    return {
+        "deploy": None if bound is None else bound.model_name,
+        "bounds": bounds,
+        "bound": None if bound is None else bound.bound,
+        "certified": made.is_certified,
+        "certificate": bound,
+    }
 
 
 def bound_lines(made: PredictedTable) -> list[str]:

@@ -50,7 +50,7 @@ def run(results: str, out: str | None, output: OutputOptions) -> None:
         content = {"comparison": shown}
         if not isinstance(shown, ModelComparison):
             content = choice_content(select(shown))
-        print_json("report", page=page, **content)
+        print_json("report", page=page, **content, results=results)
         return
     if output.quiet:
         click.echo(page)  # in one line, however long

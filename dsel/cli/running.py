@@ -44,7 +44,7 @@ from dsel.errors import (
 )
 from dsel.option_values import join_names, names_in
 from dsel.results.caveats import MAY_RUN_AGAIN
-from dsel.results.certificate import ORIGIN, assumption_rows
+from dsel.results.certificate import ORIGIN, Certificate, assumption_rows
 from dsel.results.choice import COMPARED, NEXT, Choice
 from dsel.results.place import Place, read_outcome
 from dsel.results.renderings import Renderable, render_lines, reword_rows
@@ -212,9 +212,9 @@ def print_choice(
     print_rows(shown, choice)
 
 
-def choice_content(choice: Choice) -> dict[str, Any]:
-    """Return the content of a choice for `print_json`: bounds in short, then all."""
-    bounds = {
+def bounds_content(certificates: Mapping[str, Certificate]) -> dict[str, Any]:
+    """Return the bounds of models in short, for `print_json`."""
+    return {
         name: {
             "bound": certificate.bound,
             "number": certificate.number,
@@ -227,8 +227,13 @@ def choice_content(choice: Choice) -> dict[str, Any]:
             ],
             "line": certificate.headline(),
         }
-        for name, certificate in choice.certificates.items()
+        for name, certificate in certificates.items()
     }
+
+
+def choice_content(choice: Choice) -> dict[str, Any]:
+    """Return the content of a choice for `print_json`: bounds in short, then all."""
+    bounds = bounds_content(choice.certificates)
     compared = {
         name: {
             "upper": certificate.upper,

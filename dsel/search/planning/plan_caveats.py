@@ -1,6 +1,6 @@
 """Caveats and assumptions of a plan's numbers, known before it runs."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 from math import nan
 from typing import Any, Final
@@ -457,11 +457,11 @@ def note_on_possible_bound(search: PlannedSearch, most: float = LARGE) -> str:
     if enough is None:
         return ""
     fewer = ""
-    for k in range(2, search.scheme.n_folds):
-        if (of_fewer := smallest_limit(search, n_folds=k)) < limit:
-            fewer = (
-                f", and with fewer folds, cv={k}, it is about {in_percent(of_fewer)}"
-            )
+    k = min(3, search.scheme.n_folds)
+    of_fewer = smallest_limit(search, n_folds=k)
+    # How many rows of a class a fold has depends on the draw.
+    if of_fewer < limit and search.context.losses.is_about_error:
+        fewer = f", and with fewer folds, cv={k}, about {in_percent(of_fewer)}"
     return (
         f"with {count_of(n_rows, unit)}{of_class} in {search.scheme.n_folds} folds the "
         f"bound is {in_percent(limit)} or more even if no model makes an error{fewer}; "
@@ -469,9 +469,17 @@ def note_on_possible_bound(search: PlannedSearch, most: float = LARGE) -> str:
     )
 
 
-def _fewer_folds(search: PlannedSearch) -> list[ShellOptions]:
-    """Return the options for fewer folds, which have more rows each."""
-    return [[("--cv", str(k))] for k in (3, 2) if k < search.scheme.n_folds]
+def _fewer_folds(
+    search: PlannedSearch, is_enough: Callable[[int], bool]
+) -> list[ShellOptions]:
+    """Return the option for the most folds, fewer than now, whose rows are enough."""
+    folds = [k for k in (3, 2) if k < search.scheme.n_folds and is_enough(k)]
+    return [[("--cv", str(k))] for k in folds[:1]]
+
+
+def _may_be_useful(search: PlannedSearch, n_folds: int) -> bool:
+    """Return whether a bound from that many folds may say something of use."""
+    return smallest_limit(search, n_folds=n_folds) <= USELESS
 
 
 def _check_finite_tolerance(search: PlannedSearch) -> None:
@@ -486,7 +494,7 @@ def _check_finite_tolerance(search: PlannedSearch) -> None:
     named = name_counted_rows(few_rows, scheme, search.row_groups)
     if not named:
         return
-    ways = _fewer_folds(search)
+    ways = _fewer_folds(search, lambda k: not main.caveats(y, k, delta))
     if fraction := largest_fraction(len(y), scheme.n_folds, delta):
         smaller = f"error_quantile={fraction:g}"
         # One of both applies: the loss is the default, or it was named.
@@ -507,7 +515,7 @@ def check_possible_bound(search: PlannedSearch) -> None:
         name = "`y` has" if search.row_groups is None else "`groups` have"
         raise UndecidedError(
             f"{name} too few rows for a bound of {what!r}: {note}.",
-            *_fewer_folds(search),
+            *_fewer_folds(search, lambda k: _may_be_useful(search, k)),
         )
     if search.method.is_nested:
         _check_finite_tolerance(search)

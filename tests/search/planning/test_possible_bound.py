@@ -125,15 +125,30 @@ def test_plan__says_from_how_many_rows_on_a_pool_helps():
     assert "too few" not in row_of(plan(pool=RNG.normal(size=(n, 3))), "pool")
 
 
-def test_possible_bound__of_too_few_groups_of_a_regression_is_refused():
-    y, groups = X[:, 0], np.arange(400) % 60
-    made = dsel.plan_search(
-        Ridge(), {"alpha": [1.0]}, X, y, groups=groups, random_state=0
-    )
-    with pytest.raises(
-        ValueError, match=r"60 groups are too few .* infinite"
-    ) as refused:
-        check_possible_bound(made.search)
-    ways = [way[0] for way in ways_of(refused.value)]
-    assert ways[:2] == [("--cv", "3"), ("--cv", "2")]
-    assert re.fullmatch(r"error_quantile=0\.\d+", ways[-1][1])
+@pytest.mark.parametrize(("n_groups", "n_folds"), [(120, 3), (80, 2), (60, None)])
+def test_possible_bound__of_too_few_groups_of_a_regression_is_refused(
+    n_groups, n_folds
+):
+    planned = dsel.plan_search(
+        Ridge(), {"alpha": [1.0]}, X, X[:, 0], groups=np.arange(400) % n_groups,
+        random_state=0,
+    )  # fmt: skip
+    words = rf"^{n_groups} groups are too few .* which is infinite"
+    with pytest.raises(ValueError, match=words) as refused:
+        check_possible_bound(planned.search)
+    *folds, _, (fraction,) = ways_of(refused.value)
+    assert folds == ([] if n_folds is None else [[("--cv", str(n_folds))]])
+    assert re.fullmatch(r"error_quantile=0\.\d+", fraction[1])
+
+
+def test_possible_bound__of_too_few_rows_offers_folds_that_are_enough():
+    with pytest.raises(ValueError, match="too few rows for a bound") as refused:
+        check_possible_bound(plan(rare(3), loss="recall:fraud").search)
+    assert ways_of(refused.value) == ([("--cv", "3")],)
+
+
+def test_plan__says_what_fewer_folds_would_give():
+    [note] = plan(groups=np.arange(400) % 21).notes_on_few_rows
+    limit = re.search("fewer folds, cv=3, about ([0-9.]+)%", note)[1]
+    planned = plan(groups=np.arange(400) % 21, cv=3).search
+    assert float(limit) / 100 == pytest.approx(smallest_limit(planned), abs=1e-3)
