@@ -72,15 +72,15 @@ def plan_rows(
         least, most = search.labeled.y.min(), search.labeled.y.max()
         what = f"targets from {least:,.6g} to {most:,.6g}"
     labeled = f"{n:,} x {d}, {what}"
+    if search.row_groups is not None:
+        labeled += (
+            f"; {search.row_groups.n_groups:,} groups, one row of each is counted"
+        )
     if search.method.is_nested and search.scheme.is_plain_random:
         k, splits = search.scheme.n_folds, search.scheme.fold_splits
         labeled += (
             f"; {k - 1} of {k} folds ({1 - 1 / k:.0%}) are "
             f"{count_of(len(splits[0].train_rows), 'row')}"
-        )
-    if search.row_groups is not None:
-        labeled += (
-            f"; {search.row_groups.n_groups:,} groups, one row of each is counted"
         )
     possible = {
         "bound": describe_possible_bound(search),
