@@ -21,6 +21,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from hashlib import blake2b
 from importlib.util import find_spec
 from io import StringIO
@@ -420,10 +421,7 @@ def judge(row: Row, n_repetitions: int, n_lines: int = 1) -> Row:
     ours, error, printed, spread = (
         None if each is None else float(each) for each in row[3:7]
     )
-    # Student's quantile of n repetitions which is left with the probability that a
-    # normal number is left beyond three standard errors, divided among the lines.
-    beyond = stats.norm.sf(MOST_ERRORS) / n_lines
-    quantile = float(stats.t.isf(beyond, max(n - 1, 1)))
+    quantile = _quantile(n, n_lines)
     is_whole = _is_whole(row) and not why
     if not is_whole and not why and n < FEWEST:
         why = f"too few to say: {n} of at least {FEWEST}"
@@ -449,6 +447,17 @@ def judge(row: Row, n_repetitions: int, n_lines: int = 1) -> Row:
         verdict=OPEN if why else AGREES if agrees else DIFFERS,
         why="; ".join(filter(None, (why or difference, row.note))),
     )
+
+
+@lru_cache  # lines of a table have the same numbers
+def _quantile(n_repetitions: int, n_lines: int) -> float:
+    """Return Student's quantile for the mean of repetitions.
+
+    It is left with the probability that a normal number is left beyond three standard
+    errors, divided among the lines.
+    """
+    beyond = stats.norm.sf(MOST_ERRORS) / n_lines
+    return float(stats.t.isf(beyond, max(n_repetitions - 1, 1)))
 
 
 def _is_whole(row: Row) -> bool:
