@@ -1,14 +1,18 @@
 """Cards: rows of texts as HTML for notebooks, in light and dark themes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from dsel.rounded_texts import WHOLE_PARTS
 
 LONGEST_WHOLE: Final = 40
 """Longest part of a text that a page keeps on one line: a phone shows as much."""
+NAME_WIDTH: Final = 8
+"""Letters of a name that has its text next to it in a column; after a longer one stands
+a colon."""
 ShownRow = tuple[str, ...]
 """A row that a result shows: a name, which may be empty, and a text; or table cells."""
 
@@ -17,14 +21,16 @@ ShownRow = tuple[str, ...]
 _STYLE: Final = (
     ".dsel-card{border:1px solid rgba(128,128,128,.4);"
     "border-left:4px solid #3b6fa0;border-radius:4px;padding:10px 14px;margin:6px 0;"
-    "max-width:52em;line-height:1.45;overflow-x:auto}"
+    "max-width:72em;line-height:1.45;overflow-x:auto}"
     ".dsel-card p{margin:2px 0}.dsel-card .dsel-head{font-weight:700}"
     ".dsel-card dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 14px;"
     "margin:8px 0 0;font-size:.92em}"
     ".dsel-card dt{margin:0;opacity:.7;font-weight:400}.dsel-card dd{margin:0;"
-    "overflow-wrap:anywhere}"
+    "grid-column:2;overflow-wrap:anywhere}"
     ".dsel-card table{border-collapse:collapse;margin:6px 0;font-size:.92em}"
-    ".dsel-card .dsel-figure{max-width:30em;margin:8px 0}"
+    ".dsel-card .dsel-row{display:flex;flex-wrap:wrap;gap:0 28px}"
+    ".dsel-card .dsel-row>*{flex:1 1 24em;min-width:0}"
+    ".dsel-card .dsel-row>.dsel-figure{max-width:28em;margin:8px 0}"
     ".dsel-card svg{width:100%;height:auto;display:block}"
     ".dsel-card th,.dsel-card td{padding:1px 10px;text-align:right;border:0;"
     "background:none}.dsel-card th:first-child,.dsel-card td:first-child"
@@ -34,11 +40,15 @@ _STYLE: Final = (
 )
 
 
-def render_card(shown_rows: Iterable[ShownRow], figure: str = "") -> str:
+def render_card(
+    shown_rows: Iterable[ShownRow], figure: str = "", *, drawn: Container[str] = ()
+) -> str:
     """Return rows of texts as a card: lines, named texts as a list, rows as a table.
 
-    The first line without a name is in bold. `figure` is an SVG element below the
-    lines, in which nothing is escaped.
+    The first line without a name is in bold. `figure` is an SVG element, in which
+    nothing is escaped, beside all that follows the first lines. It stands in the place
+    of the rows whose names are in `drawn`, and these describe it to readers who do not
+    see it.
 
     Examples
     --------
@@ -47,24 +57,29 @@ def render_card(shown_rows: Iterable[ShownRow], figure: str = "") -> str:
     '<p class="dsel-head">Error at most 4.2%</p><dl><dt>Note</dt><dd>2 fits
     failed</dd></dl></article>'
     """
+    rows, label = list(shown_rows), "Bounds"
+    if figure:
+        texts = [f"{name}: {text}" for name, text in rows if name in drawn]
+        label = "; ".join([label, *texts])
+        rows = [row for row in rows if row[0] not in drawn]
     parts: list[str] = []
     n_lines = 0
-    for kind, group in groupby(shown_rows, key=_kind_of):
-        rows = list(group)
+    for kind, group in groupby(rows, key=_kind_of):
         if kind == "row":
-            parts.append(_table(rows))
+            parts.append(_table(list(group)))
         elif kind == "named":
-            listed = (f"<dt>{escape(n)}</dt><dd>{mark_code(t)}</dd>" for n, t in rows)
-            parts.append(f"<dl>{''.join(listed)}</dl>")
+            parts.append(f"<dl>{''.join(_listed(group))}</dl>")
         else:
-            for _, text in rows:
+            for _, text in group:
                 name = "" if n_lines else ' class="dsel-head"'
                 parts.append(f"<p{name}>{mark_code(text)}</p>")
                 n_lines += 1
-            if figure:  # the card shows the first lines above it
-                head = '<div class="dsel-figure" role="img" aria-label="Bounds">'
-                parts.append(f"{head}{figure}</div>")
-                figure = ""
+    if figure:  # beside the texts below the first lines
+        n_lines = next((k for k, p in enumerate(parts) if p[:2] != "<p"), len(parts))
+        below = f"<div>{''.join(parts[n_lines:])}</div>"
+        image = f'<div class="dsel-figure" role="img" aria-label="{escape(label)}">'
+        row = f'<div class="dsel-row">{below}{image}{figure}</div></div>'
+        parts = [*parts[:n_lines], row]
     return (
         f'<article class="dsel-card"><style>{_STYLE}</style>{"".join(parts)}</article>'
     )
@@ -96,6 +111,13 @@ def _kind_of(row: ShownRow) -> str:
     if len(row) > 2:
         return "row"
     return "named" if row[0] else "line"
+
+
+def _listed(rows: Iterable[ShownRow]) -> Iterator[str]:
+    """Yield named texts as a list; texts that follow each other share their name."""
+    for name, group in groupby(rows, key=itemgetter(0)):
+        yield f"<dt>{escape(name)}</dt>"
+        yield from (f"<dd>{mark_code(text)}</dd>" for _, text in group)
 
 
 def _table(rows: Sequence[ShownRow]) -> str:

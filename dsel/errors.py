@@ -380,9 +380,16 @@ def warn_of_old_name(old: str, new: str) -> None:
 class OldName:
     """An attribute that has another name now; its old name reads it and warns."""
 
-    def __init__(self, new: str) -> None:
+    def __init__(self, new: str, read: Callable[[Any], Any] | None = None) -> None:
         self.new = new
+        self.read = read or attrgetter(new)
         self.__doc__ = f"Old name of `{new}`, which goes with dsel {NEW_NAMES}."
+
+    @classmethod
+    def by_model(cls, name: str) -> "OldName":
+        """Return the old name of a dict of an attribute of each bounded model."""
+        new = f"bounded_models[...].{name}"
+        return cls(new, lambda choice: choice.by_model(name))
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.old = name
@@ -391,7 +398,7 @@ class OldName:
         if record is None:
             return self
         warn_of_old_name(self.old, self.new)
-        return attrgetter(self.new)(record)
+        return self.read(record)
 
 
 def names_of(kind: type) -> list[str]:

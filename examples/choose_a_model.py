@@ -44,7 +44,7 @@ print(plan)
 # local threads. The counts are the same.
 
 outcome = plan.run()
-print(outcome.choice)
+print(outcome)
 
 # %%
 # The search was made once without each fold, so that each fold tests the model that was

@@ -59,7 +59,7 @@ plan = dsel.plan_search(
     random_state=0,
 )
 outcome = plan.run(out=place / "results")
-print(outcome.choice)
+print(outcome)
 
 # %%
 # The same without an interruption

@@ -71,7 +71,7 @@ plan = dsel.plan_search(
 )
 print(plan)
 outcome = plan.run()
-print(outcome.choice)
+print(outcome)
 wrong = outcome.model.predict(X[rest]) != y[rest]
 print(f"Observed {100 * wrong.mean():.1f}% on the labels of the unlabeled rows")
 

@@ -50,7 +50,7 @@ def main(folder: Path) -> None:
         outcome = plan.run(client, out=folder / "results")
 
     # 3. The choice in words, its model, and the truth, which only a simulation knows.
-    print(outcome.choice)
+    print(outcome)
     fresh, truth = population(50_000, seed=3)
     print(f"It errs on {np.mean(outcome.model.predict(fresh) != truth):.3f}")
 

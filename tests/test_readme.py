@@ -135,7 +135,7 @@ def test_page__names_extras_before_the_command_that_needs_them(page):
         ("regression", 2),
         ("monitor", 1),
         ("rare_class", 1),
-        ("better", 1),
+        ("better", 2),
     ],
 )
 def test_page__is_a_session_that_runs(page, n_shown, tmp_path, monkeypatch):

@@ -77,7 +77,7 @@ print(plan)
 folder = tempfile.TemporaryDirectory()
 out = Path(folder.name) / "results"
 outcome = plan.run(out=out)
-print(outcome.choice)
+print(outcome)
 
 # %%
 # 5. Read the certificates

@@ -55,7 +55,7 @@ print(plan)
 
 # %%
 outcome = plan.run()
-print(outcome.choice)
+print(outcome)
 
 # %%
 # Costs are no percents: the number is what a row costs on average. Its limit is far

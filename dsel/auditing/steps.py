@@ -80,13 +80,15 @@ class Draw:
                 else population.loss(model, loss)
             )
             claims.append((certificate.bound, truth))
-            if (values := outcome.choice.reports_by_value.get(model_name)) is not None:
+            if (
+                values := outcome.choice.by_model("report_by_value").get(model_name)
+            ) is not None:
                 column = self.setting.options["report_by"]
                 claims += [
                     (limit, population.where(column, value).error(model))
                     for value, limit in values.to_dataframe().error_at_most.items()
                 ]
-            if (report := outcome.choice.reports.get(model_name)) is None:
+            if (report := outcome.choice.by_model("report").get(model_name)) is None:
                 continue
             claims.append((report.error_at_most, population.error(model)))
             for label, row in report.to_dataframe().iterrows():
@@ -172,7 +174,7 @@ def compare_with_baseline(draw: Draw, delta: float) -> Claims:
     population = draw.setting.population
     claims = []
     outcome = draw.plan(delta).run(n_jobs=1)
-    for model_name, comparison in outcome.choice.baselines.items():
+    for model_name, comparison in outcome.choice.by_model("baseline").items():
         if not comparison.certified:
             continue
         error = (
@@ -228,7 +230,9 @@ def search_numbers(draw: Draw, delta: float) -> Claims:
             continue
 
         limits = [(population, certificate.bound)]
-        if (values := outcome.choice.reports_by_value.get(model_name)) is not None:
+        if (
+            values := outcome.choice.by_model("report_by_value").get(model_name)
+        ) is not None:
             column = draw.setting.options["report_by"]
             table = values.to_dataframe()
             limits += [
@@ -242,7 +246,9 @@ def search_numbers(draw: Draw, delta: float) -> Claims:
             continue
         ends = outcome.predict_interval(population.rows, deploy=model_name)
         claims.append((loss.level, population.rate_outside(ends)))
-        if (report := outcome.choice.tolerances.get(model_name)) is not None:
+        if (
+            report := outcome.choice.by_model("tolerances").get(model_name)
+        ) is not None:
             claims += [
                 (1.0 - fraction, population.beyond(model, limit))
                 for fraction, limit in report.to_dataframe().off_by_at_most.items()
@@ -331,7 +337,7 @@ def pick_baseline(draw: Draw, delta: float) -> Claims:
     worst = tables[int(np.argmax(errors))]
     outcome = draw.plan(delta, baseline=worst).run(n_jobs=1)
     population = draw.setting.population
-    comparison = outcome.choice.baselines["one_fold"]
+    comparison = outcome.choice.by_model("baseline")["one_fold"]
     return [
         (comparison.upper, population.error(outcome.model) - population.error(worst))
     ]

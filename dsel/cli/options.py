@@ -19,6 +19,7 @@ from dsel.checks import describe_missing_path, did_you_mean
 from dsel.cli.option_types import DELTA
 from dsel.errors import Words, rename_in_errors
 from dsel.files import check_results_folder
+from dsel.option_values import FORGOTTEN_GROUPS
 
 if TYPE_CHECKING:
     from dsel.results.choice import Choice
@@ -60,8 +61,9 @@ WORDS_OF_SHELL: Final[Words] = {
     "labeled rows take cv=": "labeled rows take --cv ",
     "(drop_duplicates), or pass `groups`": "or name their --groups",
     ", and pass the labels as y=": "",
-    "customer: pass `groups`": "customer: name their --groups",
+    "run again with `groups`": "run again with --groups",
     "pass groups=": "write --groups ",
+    "again with groups=": "again with --groups ",
     "the attribute `certificate` lists all": "--verbose lists all",
     "report=True": "--loss report",
     "random_state=": "--seed ",
@@ -76,8 +78,8 @@ WORDS_OF_SHELL: Final[Words] = {
     "numbers of certified_report()": "numbers of the report",
     "numbers of report_by_value()": "limits by value",
     "and report_by_value() share": "and the limits by value share",
-    "'model__regressor__": "'",
-    "'model__": "'",
+    "model__regressor__": "",
+    "model__": "",
 }
 """Words of users of a shell, in addition to the options of each command.
 
@@ -141,7 +143,7 @@ def shell_names(command: click.Command) -> dict[str, str]:
     if not any(parameter.name == "drop" for parameter in command.params):
         names[", or leave the columns out by --drop"] = ""
     if not any(parameter.name == "groups" for parameter in command.params):
-        names[" (several rows of one customer: pass `groups`)"] = ""
+        names[FORGOTTEN_GROUPS] = ""
     if any(parameter.human_readable_name == "LABELED" for parameter in command.params):
         names |= {"`X`": "LABELED", "gives `y`": "gives the target", "`y`": "--target"}
     if sum(isinstance(parameter, click.Argument) for parameter in command.params) == 1:

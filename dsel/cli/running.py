@@ -195,9 +195,9 @@ def print_choice(
     begin = next((k for k, (name, _) in enumerate(rows) if name in HEADINGS), len(rows))
     print_rows([*rows[:begin], *(("", line) for line in lines)], choice)
     reports: list[Renderable] = []
-    if choice.reports or choice.tolerances:
+    if choice.by_model("report") or choice.by_model("tolerances"):
         reports.append(choice.report())
-    if choice.reports_by_value:
+    if choice.by_model("report_by_value"):
         reports.append(choice.report_by_value())
     for report in reports:
         click.echo()
@@ -241,7 +241,7 @@ def choice_content(choice: Choice) -> dict[str, Any]:
             "certified": certificate.certified,
             "line": certificate.headline(),
         }
-        for name, certificate in choice.baselines.items()
+        for name, certificate in choice.by_model("baseline").items()
     }
     return {
         "params": choice.params,

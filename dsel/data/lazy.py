@@ -50,9 +50,16 @@ class LazyScore:
         """
         estimator: Any = self
         predicted = np.asarray(estimator.predict(X))
-        labels: Any = y.compute() if hasattr(y, "compute") else y
-        measure = r2_score if is_regressor(estimator) else accuracy_score
-        return float(measure(labels, predicted, sample_weight=sample_weight))
+        return score_predictions(estimator, y, predicted, sample_weight)
+
+
+def score_predictions(
+    model: Any, y: LabelsLike, predicted: ArrayLike, weights: ArrayLike | None
+) -> float:
+    """Return the accuracy of the predictions of a classifier, or R^2 of a regressor."""
+    labels: Any = y.compute() if hasattr(y, "compute") else y
+    measure = r2_score if is_regressor(model) else accuracy_score
+    return float(measure(labels, predicted, sample_weight=weights))
 
 
 def apply_by_block(function: Callable[[Any], Any], X: Any) -> Any:

@@ -108,7 +108,7 @@ def open_pool(
     --------
     >>> open_pool(np.zeros((3, 2)), columns=["a", "b"])
     <Pool: 3 rows x 2 columns, float64, 1 chunk, 48 B>
-    Next     `dsel.certify(model, X, y, pool)`
+    Next      `dsel.certify(model, X, y, pool)`
     """
     if other_records is not None:
         if not isinstance(other_records, bool | np.bool_):

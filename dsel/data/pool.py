@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy import sparse
 
 from dsel.arrays import ArrayLike, Bools, Integers, as_plain, fill_masked_values
-from dsel.cards import render_card
+from dsel.cards import NAME_WIDTH, render_card
 from dsel.checks import listing, show
 from dsel.data.cache import process_cache
 from dsel.data.columns import check_columns
@@ -312,7 +312,7 @@ class Pool:
         return f"rows-{tokenize(head, words.tolist())}"
 
     def __repr__(self) -> str:
-        return f"<Pool: {self}>\n{NEXT[0]:8} {NEXT[1]}"
+        return f"<Pool: {self}>\n{NEXT[0]:{NAME_WIDTH}}  {NEXT[1]}"
 
     def __str__(self) -> str:
         n_chunks = count_of(len(self.blocks.task_keys), "chunk")

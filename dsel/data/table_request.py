@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike, Floats
+from dsel.cards import NAME_WIDTH
 from dsel.checks import list_columns, listing, nearest_name, show, similar_labels
 from dsel.data.frames import NUMERIC
 from dsel.data.groups import is_name_of_identifier, notes_on_repeats
@@ -57,11 +58,10 @@ class Table(NamedTuple):
 
     def __repr__(self) -> str:
         n_rows, n_columns = self.X.shape
-        lines = [f"<Table: {n_rows:,} rows x {n_columns} columns>"]
-        if self.columns:
-            lines.append(f"columns  {listing(self.columns, 10)}")
-        lines += [f"{topic:8} {text}" for topic, text in self.notes]
-        return "\n".join([*lines, *(f"Warning  {text}" for text in self.caveats)])
+        rows = [("columns", listing(self.columns, 10))] if self.columns else []
+        rows += [*self.notes, *(("Warning", text) for text in self.caveats)]
+        lines = [f"{topic:{NAME_WIDTH}}  {text}" for topic, text in rows]
+        return "\n".join([f"<Table: {n_rows:,} rows x {n_columns} columns>", *lines])
 
     @property
     def repeat_caveats(self) -> list[str]:

@@ -28,7 +28,7 @@ from dsel.least_squares.closed_form import EPS
 from dsel.least_squares.estimators import KernelLeastSquares
 from dsel.least_squares.loss_cube import axes_of
 from dsel.losses.regression import mean_squared_error
-from dsel.option_values import ALL_ROWS
+from dsel.option_values import ALL_ROWS, FORGOTTEN_GROUPS
 from dsel.results.candidate_tables import content_token
 from dsel.results.cube import with_criterion_values
 from dsel.results.fit_messages import FitMessage, FitProblem
@@ -56,11 +56,11 @@ PAIR_LOSSES: Final = "pair_losses"
 fold of the pair."""
 AUTO: Final = "auto"
 WORDS_OF_LEAST_SQUARES: Final[Words] = {
-    " (several rows of one customer: pass `groups`)": "",
+    FORGOTTEN_GROUPS: "",
     ", or pass `groups`": "",
     " Where rows come in groups pass `groups`; for estimates": " For estimates",
-    "; pass groups='customer'": (
-        "; search KernelLeastSquares with SemiSupervisedSearchCV, which takes groups"
+    "run again with groups='customer'": (
+        "search KernelLeastSquares with SemiSupervisedSearchCV, which takes groups"
     ),
     "pass `groups` where it wants them, or ": "",
     "use plan_search without `certificate`": "leave `certificate` out",

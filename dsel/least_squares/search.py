@@ -550,12 +550,12 @@ class LeastSquaresSearch(BaseSearch):
     >>> print(search.fit(X, y).choice_)  # doctest: +NORMALIZE_WHITESPACE
     90% of predictions are off by at most 0.194 (95% confidence), model trained on 80%
     of the labels
-    Chosen: regularization=0.1, width=1.0
-    90% of predictions are off by about 0.167 (cross-validated, an estimate)
-    For comparison: a 20% hold-out set would give a bound of about 0.227 on average
-    For comparison: always predicting the median, 0.0856819: 90% of predictions are off
-    by at most 0.720 on the labeled rows
-    Assumes  labeled rows and the rows that the model will meet are independent draws
+    Chosen    regularization=0.1, width=1.0
+    Estimate  90% of predictions are off by about 0.167 (cross-validated, no guarantee)
+    Compare   a 20% hold-out set would give a bound of about 0.227 on average
+    Compare   always predicting the median, 0.0856819: 90% of predictions are off by at
+    most 0.720 on the labeled rows
+    Assumes   labeled rows and the rows that the model will meet are independent draws
     from one population, which nothing tests without a pool; the attribute
     `certificate` lists all
     """

@@ -108,6 +108,19 @@ def plot_certificates(
     >>> ax.get_xlabel()
     'Error, %'
     """
+    return draw_bounds(results, ax=ax)
+
+
+def draw_bounds(
+    results: xr.Dataset | PrefitCertificate,
+    *,
+    ax: "Axes | None" = None,
+    has_amounts: bool = True,
+) -> "Axes":
+    """Draw the figure of `plot_certificates`.
+
+    A page that has the bounds above it as text needs no amounts of the models.
+    """
     choice = results if isinstance(results, PrefitCertificate) else select(results)
     models, main = list(choice.certificates.values()), choice.certificate
     rows: list[tuple[str, Any, Any, float, str]] = []
@@ -118,13 +131,7 @@ def plot_certificates(
         how = "this model" if main.is_holdout else "cross-validated"
         measured = f"{how}: about {main.about(estimate)}"
     for certificate in models:
-        words = "at most" if certificate.certified else "about"
-        amount = certificate.amount(certificate.number)
-        text = f"{certificate.model_text}: {words} {amount}"
-        if not np.isfinite(certificate.number):
-            text = f"{certificate.model_text}: no finite bound"
-        elif certificate.certified and certificate.says_nothing:
-            text = f"{certificate.model_text}: no bound below {certificate.most}"
+        text = _name_bound(certificate, has_amounts=has_amounts)
         # A bound without terms comes from labeled rows alone.
         first = np.fmin(
             certificate.number,
@@ -182,6 +189,18 @@ def plot_certificates(
     kind = "Bounds for new rows" if main.certified else "Numbers"
     tidy(ax, title=short_verdict(main), what=f"{kind}, from {rows_behind}")
     return ax
+
+
+def _name_bound(certificate: Certificate, *, has_amounts: bool) -> str:
+    """Return the text above the bar of a model."""
+    text = certificate.model_text
+    if not np.isfinite(certificate.number):
+        return f"{text}: no finite bound"
+    if certificate.certified and certificate.says_nothing:
+        return f"{text}: no bound below {certificate.most}"
+    words = "at most" if certificate.certified else "about"
+    amount = certificate.amount(certificate.number)
+    return f"{text}: {words} {amount}" if has_amounts else text
 
 
 def estimate_name(certificate: Certificate) -> str:
@@ -424,7 +443,7 @@ def plot_terms(
     ...     certificate="cv_bound", random_state=0)
     >>> ax = plot_terms(plan.run().results)
     >>> ax.get_xlabel()
-    'cv_bound, % (1 of 2 candidates)'
+    'bound on the error (cv_bound), % (1 of 2 candidates)'
     """
     check_integer(n_best, "n_best", at_least=1)
     evaluation, best = smallest_bounds(results, criterion)
@@ -450,12 +469,14 @@ def plot_terms(
     )
     is_bound = ranking.is_guarantee and select(results).certificate.certified
     mark_unproved_bars(ax, patches, certified=is_bound)
-    ax.set_xlabel(f"{ranking.title}, %{count_shown(len(best), results)}")
-    what = f"{labels[best[0]]} has the smallest {ranking.title}"
+    number = f"error ({ranking.title})"
+    if ranking.is_guarantee:
+        number = f"bound on the error ({ranking.title})"
+    ax.set_xlabel(f"{number}, %{count_shown(len(best), results)}")
     kind = "Bounds" if is_bound else "Estimates"
     tidy(
         ax,
-        title=f"{what}: {amount(sums[0])}",
+        title=f"{labels[best[0]]} has the smallest {number}: {amount(sums[0])}",
         what=f"{kind} of candidates for new rows, from {name_rows(results)}",
     )
     return ax
@@ -497,9 +518,9 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     there = timed_phases(results)
     seconds = np.array([float(results[name].sum()) for name in there])
     texts, total, n_shown = [PHASES[name] for name in there], seconds.sum(), ""
-    title, kind = f"{format_time(total)} of work", "kind of task"
+    title, kind = f"All tasks took {format_time(total)}", "kind of task"
     if len(there) == 1:  # a single bar would repeat the title
-        title, kind = f"{title}, {texts[0]}", "candidate"
+        title, kind = f"{texts[0].capitalize()} took {format_time(total)}", "candidate"
         fits = results[there[0]]
         split_dims = {*names.RESERVED} & {*fits.dims} - {names.CANDIDATE}
         cube = results.assign({names.STATUS: fits.sum(split_dims)})

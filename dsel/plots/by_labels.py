@@ -99,6 +99,12 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     numbers = sorted({round(n_labeled * f) for f in FACTORS if n_labeled * f >= 4 * k})
     expect = _expect_tolerances if certificate.is_tolerance else _expect_errors
     lines = expect(results, choice, numbers)
+    # No line begins below the number of labels that its first finite bound needs.
+    is_drawn = np.isfinite([*lines.values()]).any(axis=0) | (
+        np.array(numbers) == n_labeled
+    )
+    numbers = [n for n, is_it in zip(numbers, is_drawn, strict=True) if is_it]
+    lines = {name: values[is_drawn] for name, values in lines.items()}
     ax = new_axes(ax, height=3.9)
     part = f"{1 - 1 / k:.0%}" if k else "a part"
     unit_of_models = "groups" if certificate.n_groups else "labels"
@@ -127,14 +133,19 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     ax.set_xlabel(unit)
     label = f"{certificate.title} at most{UNITS}"
     ax.set_ylabel(label if certificate.is_tolerance else "bound on the error, %")
-    what = "groups" if certificate.n_groups else "labels"
     line = dict(zip(numbers, lines[choice.deploy].tolist(), strict=True))
-    now, later = line[n_labeled], line[4 * n_labeled]
     # Both are averages, since a single run may be a lucky one.
-    title = f"4 times as many {what}: a bound of {certificate.about(later)} on average"
-    if np.isfinite(now):
-        title += f", and of {certificate.about(now)} with as many as here"
-    what = f"Bounds to expect on average; this run: {name_rows(results)}"
+    expected = [
+        f"{certificate.about(bound)} with {n:,} {what}"
+        for n, what in ((n_labeled, unit_of_models), (4 * n_labeled, ""))
+        if np.isfinite(bound := line.get(n, np.inf))
+    ]
+    title = (
+        f"Bound to expect: {', '.join(expected).strip()}"
+        if expected
+        else "No finite bound"
+    )
+    what = f"Averages over runs like this one, which had {name_rows(results)}"
     tidy(ax, title=title, what=what)
     return ax
 
@@ -182,7 +193,10 @@ def _expect_errors(
         differ = results[names.OUTER_DISAGREEMENTS].values
         disagreement = _clip_rate(float(np.nanmean(differ)) / n_pool)
     # Reports have their part of delta; a hold-out set spends all of it on its bound.
-    report, by_value = choice.reports.get(choice.deploy), choice.reports_by_value
+    report, by_value = (
+        choice.by_model("report").get(choice.deploy),
+        choice.by_model("report_by_value"),
+    )
     classes = tuple(report.classes) if report is not None else ()
     declared = DeclaredLosses(report_classes=classes)
     main_delta = declared.divide_delta(
@@ -219,11 +233,11 @@ def _expect_tolerances(
 ) -> dict[str, np.ndarray]:
     """Return the expected tolerances by the names of `COLORS`."""
     certificate, measured = choice.certificate, MeasuredDistances.of_cube(results)
-    loss, report = ErrorQuantile(certificate.fraction), choice.tolerances
+    loss, report = ErrorQuantile(certificate.fraction), choice.by_model("tolerances")
     fractions = report[choice.deploy].fractions if report else ()
     declared = DeclaredLosses(loss, tolerances=tuple(map(ErrorQuantile, fractions)))
     main_delta = declared.divide_delta(
-        certificate.delta, has_values=bool(choice.reports_by_value)
+        certificate.delta, has_values=bool(choice.by_model("report_by_value"))
     ).main_delta
     division = DeltaDivision.of_plan(
         main_delta, has_pool=ALL_ROWS in choice.certificates

@@ -10,7 +10,7 @@ from dsel import names
 from dsel.bounds import binomial_tail_inversion
 from dsel.bounds.binomial import binomial_tail_inversion_lower
 from dsel.least_squares import select_least_squares
-from dsel.plots.fitting import SMALL
+from dsel.plots.fitting import SMALL, axes_size, wrap
 from dsel.plots.style import (
     ACCENT,
     BLUE,
@@ -19,7 +19,6 @@ from dsel.plots.style import (
     MIDDLE,
     NOT_RUN,
     PINK,
-    explain_bars,
     in_hundreds,
     label_rows,
     name_rows,
@@ -28,11 +27,15 @@ from dsel.plots.style import (
 )
 from dsel.results.cube import check_dataset, read_counts
 from dsel.rounded_texts import NONE, about_percent
-from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, name_row
+from dsel.search.planning.plan_bound import PLAIN_HOLDOUT, describe_row, name_row
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+LABEL_WIDTH: Final = 130.0
+"""Width in points of the labels at the ends of lines."""
+ROOM_FOR_LABELS: Final = 300.0
+"""Width in points of axes from which on these have room for labels beside lines."""
 COLORS = (BLUE, GREEN, PINK, MIDDLE, INK)
 ESTIMATES: Final = {
     "loo": "leave-one-out",
@@ -82,38 +85,59 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         return _draw_one_plan(bounds, what, ax)
     ax = new_axes(ax)
     places = np.arange(bounds.sizes[names.N_FOLDS])
-    # Labels are near the ends of their lines, and moved apart until none overlap.
-    ends = bounds.isel({names.N_FOLDS: -1}).values
-    shown = np.nan_to_num(ends)
-    apart, least = shown.copy(), 0.045 * (shown.max() - min(shown.min(), 0.0))
-    for below, above in pairwise(np.argsort(shown, kind="stable")):
-        apart[above] = max(apart[above], apart[below] + least)
-    apart -= (apart - shown).mean()
-    for number, (certificate, end, height) in enumerate(
-        zip(bounds[names.CERTIFICATE].values, ends, apart, strict=True)
+    for number, (certificate, values) in enumerate(
+        zip(bounds[names.CERTIFICATE].values, bounds.values, strict=True)
     ):
         is_holdout = certificate == PLAIN_HOLDOUT
         color = MIDDLE if is_holdout else ACCENT if not number else BLUE
         line = "--" if is_holdout else "-"
-        ax.plot(places, bounds.values[number], line, color=color, marker="s", ms=3)
-        ax.plot(places[-1] + np.array([0, 0.2]), [end, height], color=color, lw=0.6)
-        ax.annotate(
-            name_row(certificate),
-            (places[-1] + 0.23, height),
-            color=INK,
-            fontsize=SMALL,
-            va="center",
-        )
+        ax.plot(places, values, line, color=color, marker="s", ms=3)
+    _label_ends(bounds, ax)
     ax.set_xticks(places, [str(k) for k in bounds[names.N_FOLDS].values])
     ax.set_xlim(-0.2, places[-1] + 2.2)
     ax.yaxis.set_major_formatter(in_hundreds)
     ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
     ax.set_xlabel("number of folds")
     ax.set_ylabel("bound on the error, on average, %")
-    smallest = name_row(bounds[names.CERTIFICATE].values[0])
-    title = f"Smallest bound to expect (orange): {smallest}"
-    tidy(ax, title=title, what=what)
+    tidy(ax, title=_name_smallest(bounds), what=what)
     return ax
+
+
+def _label_ends(bounds: xr.DataArray, ax: "Axes") -> None:
+    """Label lines near their ends, and move labels apart until none overlap."""
+    last = bounds.sizes[names.N_FOLDS] - 1
+    ends = bounds.isel({names.N_FOLDS: -1}).values
+    width, height = axes_size(ax)
+    words, least_share = name_row, 1.2 * SMALL / height
+    if width > ROOM_FOR_LABELS:
+        words, least_share = describe_row, 0.1
+    shown = np.nan_to_num(ends)
+    apart, least = shown.copy(), least_share * (shown.max() - min(shown.min(), 0.0))
+    for below, above in pairwise(np.argsort(shown, kind="stable")):
+        apart[above] = max(apart[above], apart[below] + least)
+    apart -= (apart - shown).mean()
+    for line, certificate, end, height in zip(
+        ax.lines[:], bounds[names.CERTIFICATE].values, ends, apart, strict=True
+    ):
+        x, y = last + np.array([0, 0.2]), [end, height]
+        ax.plot(x, y, color=line.get_color(), lw=0.6)
+        ax.annotate(
+            wrap(words(certificate), LABEL_WIDTH, SMALL),
+            (last + 0.23, height),
+            color=INK,
+            fontsize=SMALL,
+            va="center",
+        )
+
+
+def _name_smallest(bounds: xr.DataArray) -> str:
+    """Return a title: the smallest bound that can be expected, and its certificate."""
+    first = bounds.isel({names.CERTIFICATE: 0})
+    smallest = describe_row(first[names.CERTIFICATE].item())
+    n_folds = int(first[names.N_FOLDS].values[np.nanargmin(first.values)])
+    folds = "" if first.size == 1 else f", {n_folds} folds"
+    least = about_percent(float(first.min()))
+    return f"Smallest bound to expect: {least}, {smallest}{folds}"
 
 
 def _draw_one_plan(bounds: xr.DataArray, what: str, ax: "Axes | None") -> "Axes":
@@ -126,20 +150,17 @@ def _draw_one_plan(bounds: xr.DataArray, what: str, ax: "Axes | None") -> "Axes"
     bars = ax.barh(places, values, height=0.4, color=colors)
     if PLAIN_HOLDOUT in certificates:
         bars[certificates.index(PLAIN_HOLDOUT)].set(**NOT_RUN)
-        explain_bars(ax, "without dsel", NOT_RUN)
     label_rows(
         ax,
         [
-            f"{name_row(name)}: {NONE if np.isnan(bound) else about_percent(bound)}"
+            f"{describe_row(name)}: {NONE if np.isnan(bound) else about_percent(bound)}"
             for name, bound in zip(certificates, values, strict=True)
         ],
     )
     ax.set_xlim(0, 1.05 * np.nanmax(values, initial=0.01))
     ax.xaxis.set_major_formatter(in_hundreds)
     ax.set_xlabel(f"bound on the error, on average, %, with {n_folds} folds")
-    smallest = name_row(certificates[0])
-    title = f"Smallest bound to expect (orange): {smallest}"
-    tidy(ax, title=title, what=what)
+    tidy(ax, title=_name_smallest(bounds), what=what)
     return ax
 
 

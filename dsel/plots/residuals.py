@@ -104,8 +104,8 @@ def _bounds_to_draw(choice: Choice) -> list[tuple[str, list[float], list[float]]
     lines = []
     for name, certificate in choice.certificates.items():
         pairs = [(certificate.fraction, certificate.number)]
-        if name == choice.deploy and name in choice.tolerances:
-            report = choice.tolerances[name]
+        if name == choice.deploy and name in choice.by_model("tolerances"):
+            report = choice.by_model("tolerances")[name]
             pairs += zip(report.fractions, report.off_by_at_most, strict=True)
         finite_pairs = sorted({pair for pair in pairs if np.isfinite(pair).all()})
         if finite_pairs:

@@ -1,5 +1,6 @@
 """Figure of the spread over folds."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -230,30 +231,40 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         f"{name_of_fold_losses(results)} on the fold{unit}"
         f"{count_shown(len(order), results)}"
     )
-    about, what = about_percent if in_percent else choice.certificate.about, ""
-    if is_squared(results):  # it is not the loss whose estimate is printed
-        about, what = amount_about, f"{name_of_fold_losses(results)} "
-    shown = chosen if is_whole[chosen] else order[0]
-    who = choice.procedure or ("Chosen" if shown == chosen else "Best")
-    least, most = (about(f(losses[shown])) for f in (np.min, np.max))
-    title = (
-        f"{who}: {what}{about(means[shown])} ({name_cross_validation(results)}), folds "
-        f"{least} to {most}{_name_estimate_of_search(results, choice.certificate)}"
-    )
+    shown = chosen if is_whole[chosen] else numbers[0]
+    who = labels[numbers.index(shown)]
+    who = choice.procedure or f"{'Chosen' if shown == chosen else 'Best'}: {who}"
+    losses_shown = [means[shown], losses[shown].min(), losses[shown].max()]
+    title = f"{who}\n{_name_losses(results, choice.certificate, losses_shown)}"
     rows_behind = name_rows(results, has_pool=False, is_inner=is_inner(results))
-    tidy(ax, title=title, what=f"Cross-validation, from {rows_behind}")
+    what = f"{name_cross_validation(results).capitalize()}, from {rows_behind}"
+    what = f"{_name_estimate_of_search(results, choice.certificate)}{what}"
+    tidy(ax, title=title, what=what)
     return ax
 
 
+def _name_losses(
+    results: xr.Dataset, certificate: Certificate, losses: Sequence[float]
+) -> str:
+    """Return a mean loss, and the smallest and the largest one on a fold, in words."""
+    about = about_percent if fold_losses(results).in_percent else certificate.about
+    if is_squared(results):  # it is not the loss whose estimate is printed
+        about = amount_about
+    mean, least, most = map(about, losses)
+    name = name_of_fold_losses(results)
+    name = f"{name[:1].upper()}{name[1:]}"
+    return f"{name} about {mean}, {least} to {most} on single folds"
+
+
 def _name_estimate_of_search(results: xr.Dataset, certificate: Certificate) -> str:
-    """Return the end of a title: the loss of a search whose candidates are drawn."""
+    """Return the loss of a search whose candidates are drawn, as a sentence."""
     estimate = certificate.estimate
     # The axis has squared errors, so that a tolerance has no place on it.
     is_same_loss = names.FOLD_LOSS_MEAN in results or certificate.loss == "error"
     is_another = is_inner(results) and is_same_loss and not is_squared(results)
     if not is_another or not np.isfinite(estimate):
         return ""
-    return f". The whole search: {certificate.about(estimate)} (cross-validation)"
+    return f"The whole search: {certificate.about(estimate)} (cross-validation). "
 
 
 def _losses_together(

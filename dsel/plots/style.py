@@ -180,7 +180,8 @@ def short_verdict(certificate: Certificate) -> str:
     """Return the bound of a certificate for a title, or its number without one."""
     if certificate.certified:
         return certificate.statement()
-    return f"No guarantee: about {certificate.amount(certificate.number)}"
+    what = f"{certificate.title[:1].lower()}{certificate.title[1:]}"
+    return f"No guarantee: {what} about {certificate.amount(certificate.number)}"
 
 
 def mark_unproved_bars(ax: "Axes", bars: Iterable[Any], *, certified: bool) -> None:

@@ -29,6 +29,7 @@ from dsel.plots.style import (
     MIDDLE,
     ON_PALE,
     UNITS,
+    candidate_labels,
     in_hundreds,
     name_rows,
     new_axes,
@@ -37,6 +38,7 @@ from dsel.plots.style import (
     tidy,
     value_labels,
 )
+from dsel.results.candidate_tables import all_params
 from dsel.results.certificate import short_names, short_params_text
 from dsel.results.cube import (
     candidate_dims,
@@ -121,6 +123,7 @@ def plot_surface(
     if other_dims:
         smallest = plane.fillna(np.inf).argmin(dim=other_dims)
         plane, dropped = plane.isel(smallest), dropped.isel(smallest)
+    is_list = dims == (names.CANDIDATE,)
     parameters = [parameter_name(dim) for dim in dims]
     short = dict(zip(dims, short_names(parameters).values(), strict=True))
     other_names = ", ".join(short[dim] for dim in other_dims if results.sizes[dim] > 1)
@@ -130,6 +133,8 @@ def plot_surface(
     if rows is None:
         folds = _fold_values(results, ranking, other_dims)
         chosen_column = place.get(columns), name
+        if not is_list:  # the numbers of candidates have no order
+            _join_dots(plane.values, ax)
         _draw_line(plane.values, dropped.values, folds, chosen_column, axis, ax)
     else:
         values, triangles = (
@@ -141,7 +146,14 @@ def plot_surface(
         ax.set_yticks(range(len(y_labels)), y_labels)
         ax.set_ylabel(short[rows])
     ax.set_xlabel(short[columns])
-    _label_columns(value_labels(results[columns]), ax)
+    labels = value_labels(results[columns])
+    if is_list and len(labels) <= MOST_SLANTED:  # their numbers say nothing
+        labels = candidate_labels(all_params(results))
+        parts = [label.partition("=") for label in labels]
+        if len({name for name, _, _ in parts}) == 1 and "," not in "".join(labels):
+            ax.set_xlabel(parts[0][0])
+            labels = [value for _, _, value in parts]
+    _label_columns(labels, ax)
     drawn = "A dot" if rows is None else "A cell"
     rows_behind = name_rows(
         results, has_pool=ranking.is_guarantee, is_inner=is_inner(results)
@@ -378,6 +390,12 @@ def _fold_values(
     return np.sqrt(losses) if ranking.name in _ROOTS else losses
 
 
+def _join_dots(values: Floats, ax: "Axes") -> None:
+    """Draw a line from value to value of a parameter."""
+    known = np.flatnonzero(np.isfinite(values))
+    ax.plot(known, values[known], color=MIDDLE, lw=1.0)
+
+
 def _draw_line(
     values: Floats,
     dropped: Bools,
@@ -386,9 +404,8 @@ def _draw_line(
     axis: "ValueAxis",
     ax: "Axes",
 ) -> None:
-    """Draw criterion values over one parameter, with their folds."""
+    """Draw criterion values over one parameter as dots, with their folds."""
     columns, known = np.arange(len(values)), np.isfinite(values)
-    ax.plot(columns[known], values[known], color=MIDDLE, lw=1.0)
     if folds is not None and np.isfinite(folds).any():
         # Folds of equal errors are drawn next to each other.
         apart = np.linspace(-0.06, 0.06, folds.shape[1])

@@ -53,7 +53,8 @@ def figures_of_search(results: xr.Dataset, choice: Choice) -> dict[str, str]:
     with suppress(ValueError):
         figures["labels"] = draw_svg(plot_bound_by_labels, results, height=3.8)
     return figures | figures_of_reports(
-        choice.reports.get(choice.deploy), choice.reports_by_value.get(choice.deploy)
+        choice.by_model("report").get(choice.deploy),
+        choice.by_model("report_by_value").get(choice.deploy),
     )
 
 

@@ -39,6 +39,7 @@ from dsel.report.page_tables import (
 )
 from dsel.report.sentences import (
     compare_estimates,
+    next_steps,
     plain_sentences,
     title_of_search,
     why_chosen,
@@ -46,7 +47,8 @@ from dsel.report.sentences import (
 )
 from dsel.results import Choice
 from dsel.results.candidate_tables import all_params
-from dsel.results.certificate import short_params_text
+from dsel.results.certificate import params_text, short_params_text
+from dsel.results.choice import COMPARED
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import cube_of, read_counts
 from dsel.results.prefit import PrefitCertificate
@@ -85,7 +87,7 @@ def write_report(
         result of `dsel.compare_models`.
     path
         Path of the file, which ends in ``.html``. Only a page that dsel wrote is
-        replaced. For a PDF print the page from a browser.
+        replaced, and missing folders are made. For a PDF print the page from a browser.
     tables
         Names of tables, target and model, which `dsel select` stores with results; the
         page begins with them.
@@ -154,6 +156,7 @@ def comparison_html(
         style=_style(),
         title=_title_of_comparison(comparison),
         comparison=comparison,
+        steps=next_steps(comparison),
         svg=draw_svg(plot_comparison, comparison, height=1.8, titled=False),
     )
 
@@ -223,7 +226,7 @@ def _content_of_search(results: xr.Dataset, tables: RunTables | None) -> dict[st
         "assumptions": choice.certificate.assumptions,
         "are_squared": is_squared(results),
         "best": best_table(results, choice),
-        "classes": class_table(results, confusion),
+        "classes": class_table(results),
         "command_of_report": "" if tables is None else tables.command_of_report,
         "confusion": confusion,
         "distances": distance_table(results),
@@ -262,10 +265,10 @@ def _content_of_choice(choice: Choice) -> dict[str, Any]:
         and choice.queries.labels is not None,
         "holdout": why_holdout_may_be_smaller(choice),
         "procedure": choice.procedure,
-        "reports": order_by_model(choice.reports),
-        "reports_by_value": order_by_model(choice.reports_by_value),
+        "reports": order_by_model(choice.by_model("report")),
+        "reports_by_value": order_by_model(choice.by_model("report_by_value")),
         "shown_rows": reword_rows(choice.shown_rows(), words),
-        "tolerances": order_by_model(choice.tolerances),
+        "tolerances": order_by_model(choice.by_model("tolerances")),
         # A reader should meet it before what the bound would mean.
         "useless": reword(choice.why_useless, words),
     }
@@ -273,26 +276,21 @@ def _content_of_choice(choice: Choice) -> dict[str, Any]:
 
 def _name_dashed_bars(choice: Choice) -> str:
     """Return a sentence about the bars for comparison; "" without any."""
-    texts = []
-    if np.isfinite(choice.expected_holdout):
-        texts.append(
-            "the bound that a 20% hold-out set would give on average, though nothing "
-            "was held out"
-        )
-    if choice.best_constant[0]:
-        texts.append("what always predicting the same gives on the labeled rows")
-    return f" Dashed: {', and '.join(texts)}." if texts else ""
+    texts = [text for name, text in choice.shown_rows() if name == COMPARED]
+    return f" Dashed, only to compare: {'; '.join(texts)}." if texts else ""
 
 
 def _plain_words(choice: Choice) -> dict[str, str]:
     """Return texts of a choice with options of Python, and what stands for them."""
-    words = {}
+    # Its readers set no parameters, so that the shorter names are clearer.
+    words = {
+        params_text(model.params): short_params_text(model.params)
+        for model in choice.bounded_models.values()
+    }
     if choice.baseline_advice:
         words[choice.baseline_advice] = ""
     if choice.deployed_text:
-        words[choice.deployed_text] = (
-            "Predictions are made by the first of these two models."
-        )
+        words[choice.deployed_text] = "the first of these two models"
     return words
 
 

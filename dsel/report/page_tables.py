@@ -61,24 +61,15 @@ NAMES_OF_ATTRIBUTES: Final = {
 """Words for attributes whose key does not say what they are."""
 
 
-def class_table(results: xr.Dataset, confusion: list[list[str]]) -> list[list[str]]:
-    """Return heads, then rows, of the table of classes, the largest one first.
-
-    A class has its recall if the confusion matrix was counted.
-    """
+def class_table(results: xr.Dataset) -> list[list[str]]:
+    """Return heads, then rows, of the table of classes, the largest one first."""
     rows = class_rows(results)
     if not rows or len(rows) > MOST_CLASSES:
         return []
     total = sum(rows.values())
     ordered = sorted(rows.items(), key=lambda item: -item[1])
-    recalls = {row[0]: row[-1] for row in confusion[1:]}
     table = [["class", "labeled rows", "of all rows"]]
-    table += [[name, f"{n:,}", about_percent(n / total)] for name, n in ordered]
-    if recalls:
-        table[0].append("recall, all folds")
-        for row in table[1:]:
-            row.append(recalls.get(row[0], ""))
-    return table
+    return table + [[name, f"{n:,}", about_percent(n / total)] for name, n in ordered]
 
 
 def confusion_table(results: xr.Dataset, fold: int | None = None) -> list[list[str]]:

@@ -21,6 +21,7 @@ from dsel.report.page_tables import about_root
 from dsel.results import Choice
 from dsel.results.candidate_tables import all_params
 from dsel.results.certificate import Certificate, attribute, short_params_text
+from dsel.results.comparison import ModelComparison
 from dsel.results.cube import read_counts
 from dsel.results.prefit import PrefitCertificate
 from dsel.results.run_tables import RunTables
@@ -145,10 +146,42 @@ def why_holdout_may_be_smaller(choice: Choice) -> str:
     if not is_smaller or not is_nested(bound):
         return ""
     rate = f"{100 * choice.delta:g}%"
-    other_tests = " and the report" if choice.reports or choice.reports_by_value else ""
+    other_tests = (
+        " and the report"
+        if choice.by_model("report") or choice.by_model("report_by_value")
+        else ""
+    )
     return (
-        f" That bound can be below the bound of this run: a hold-out set is one test, "
-        f"which may fail with probability {rate}; here the tests of all "
-        f"folds{other_tests} "
+        f" Such a set may have the smaller bound: it is one test, which may fail with "
+        f"probability {rate}; here the tests of all folds{other_tests} "
         f"share these {rate}."
     )
+
+
+def next_steps(comparison: ModelComparison) -> list[str]:
+    """Return what to do after a comparison of two models, as sentences."""
+    if comparison.labels is None and comparison.rows:
+        return [
+            "Let somebody who does not see the predictions label the queried rows: "
+            "their labels decide which model errs less."
+        ]
+    if comparison.is_better:
+        return [
+            "Let the new model predict rows from the same source in the place of the "
+            "old one.",
+            "When new rows have come for a while, test (monitor) whether this still "
+            "holds for them.",
+        ]
+    if comparison.is_worse:
+        return ["Keep the old model."]
+    if comparison.labels is None:
+        return [
+            "Keep the old model, or query rows: labels of some dozen rows on which the "
+            "models differ say more (`n_queries=60`)."
+        ]
+    return [
+        "Keep the old model, unless the new one is cheaper or faster and an error "
+        "inside of this interval is acceptable.",
+        "Further labels, asked for until the answer is the one that is wanted, prove "
+        "nothing. Plan another comparison, with more labels, for rows of another pool.",
+    ]

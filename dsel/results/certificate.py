@@ -74,6 +74,8 @@ ORIGIN: Final = "Origin"
 """Name of rows of texts about the counts from which a number is computed."""
 OF_LABELS: Final = " on labeled rows"
 """Words for the rows of the first part of a bound that is a sum."""
+ESTIMATE: Final = "Estimate"
+"""Name of the row with the estimate that is printed with a bound."""
 DECLARED: Final = "declared"
 VIOLATED: Final = "violated"
 
@@ -672,6 +674,11 @@ class Certificate(Renderable):
         if self.is_tolerance:
             return amount_about(value)
         return f"{value:.{self._decimals}f}" if self.is_cost else about_percent(value)
+
+    def estimate_text(self, how: str) -> str:
+        """Return the estimate in words; `how` says from what it was measured."""
+        what = f"{self.title[:1].lower()}{self.title[1:]}"
+        return f"{what} about {self.about(self.estimate)} ({how}, no guarantee)"
 
     @property
     def _decimals(self) -> int:

@@ -10,7 +10,7 @@ from dsel.arrays import ArrayLike
 from dsel.cards import ShownRow
 from dsel.checks import attribute_error, check_choice, check_truth
 from dsel.errors import OldName, Words, names_of, reword
-from dsel.option_values import ALL_ROWS, ONE_FOLD
+from dsel.option_values import ALL_ROWS, FORGOTTEN_GROUPS, ONE_FOLD
 from dsel.results import records
 from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.by_class import CertifiedReport
@@ -30,11 +30,12 @@ from dsel.results.caveats import (
 )
 from dsel.results.certificate import (
     ALL_CAVEATS,
+    ESTIMATE,
     NO_QUERIES,
     OF_LABELS,
     ORIGIN,
     Certificate,
-    short_params_text,
+    params_text,
 )
 from dsel.results.choice_parts import (
     BestConstant,
@@ -52,7 +53,9 @@ from dsel.results.tolerances import ToleranceReport
 from dsel.results.values import decode_params, encode_params
 
 T = TypeVar("T")
-COMPARED: Final = "For comparison"
+CHOSEN: Final = "Chosen"
+"""Name of rows of texts with the parameters that were chosen."""
+COMPARED: Final = "Compare"
 """Name of rows of texts with which a bound can be compared."""
 NEXT: Final = "Next"
 """Name of rows of texts that advise what to do next."""
@@ -83,11 +86,18 @@ NAMES_IN_OUTCOME: Final = {
     "estimate": "outcome.certificate.estimate",
     **{
         name: f"outcome.{name}"
-        for name in ("model", "models", "monitor", "plot", "predict", "results")
-    },
-    **{
-        name: f"outcome.model.{name}"
-        for name in ("classes_", "decision_function", "predict_proba", "score")
+        for name in (
+            "classes_",
+            "decision_function",
+            "model",
+            "models",
+            "monitor",
+            "plot",
+            "predict",
+            "predict_proba",
+            "results",
+            "score",
+        )
     },
 }
 """Attributes that users of scikit-learn's searches expect, and the objects that have
@@ -114,12 +124,13 @@ class Choice(Renderable):
     Error at most 15.1% (95% confidence), model trained on 80% of the labels
     Error at most 17.8% (95% confidence that both bounds hold), model trained
     on all labels
-    Chosen: C=8.0
-    Deployed: the first model (the second with deploy='all_rows')
-    For comparison: a 20% hold-out set would give a bound of about 16.4% on average,
-    between these two
-    Assumes  labeled rows and pool rows are independent draws from one population
-    (several rows of one customer: pass `groups`); the attribute `certificate` lists all
+    Chosen    C=8.0
+    Deployed  the first model (the second with deploy='all_rows')
+    Compare   a 20% hold-out set would give a bound of about 16.4% on average, between
+    these two
+    Assumes   labeled rows and pool rows are independent draws from one population
+    (if several rows are of one customer, this bound is void: run again with
+    `groups`); the attribute `certificate` lists all
     """
 
     criterion: str
@@ -188,41 +199,11 @@ class Choice(Renderable):
     @property
     def certificates(self) -> Mapping[str, Certificate]:
         """The bound of each model."""
-        return self._by_model(lambda model: model.certificate)
+        return self.by_model("certificate")
 
-    @property
-    def candidates(self) -> Mapping[str, int]:
-        """Number of the candidate of each model; the models may differ in it."""
-        return self._by_model(lambda model: model.candidate)
-
-    @property
-    def params_of(self) -> Mapping[str, Params]:
-        """Parameters of each model's candidate."""
-        return self._by_model(lambda model: model.params)
-
-    @property
-    def reports(self) -> Mapping[str, CertifiedReport]:
-        """The certified report of each model, if the plan declared it."""
-        return self._by_model(lambda model: model.report)
-
-    @property
-    def reports_by_value(self) -> Mapping[str, ReportByValue]:
-        """Limits by the values of a column for each model, if the plan declared one."""
-        return self._by_model(lambda model: model.report_by_value)
-
-    @property
-    def tolerances(self) -> Mapping[str, ToleranceReport]:
-        """The report of each model of a regression, if the plan declared it."""
-        return self._by_model(lambda model: model.tolerances)
-
-    @property
-    def baselines(self) -> Mapping[str, BaselineComparison]:
-        """Comparison of each model with the baseline, if the plan has one."""
-        return self._by_model(lambda model: model.baseline)
-
-    def _by_model(self, read: Callable[[BoundedModel], T | None]) -> ByModel[T]:
-        """Return a value of each model by its name, without models that have none."""
-        values = {name: read(model) for name, model in self.bounded_models.items()}
+    def by_model(self, name: str) -> ByModel[Any]:
+        """Return an attribute of each model that has it, by the names of the models."""
+        values = {n: getattr(model, name) for n, model in self.bounded_models.items()}
         return ByModel({n: value for n, value in values.items() if value is not None})
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -243,7 +224,9 @@ class Choice(Renderable):
     def all_caveats(self) -> tuple[Caveat, ...]:
         """All caveats of the choice and its models, the gravest first, each once."""
         model_caveats = (bound.all_caveats for bound in self.certificates.values())
-        other_params = self.fold_choices.note_on_others(self.params, self.params_of)
+        other_params = self.fold_choices.note_on_others(
+            self.params, self.bounded_models
+        )
         notes = [*filter(None, [other_params]), *self._why_much_larger()]
         return collect_caveats(
             *model_caveats,
@@ -371,6 +354,9 @@ class Choice(Renderable):
         kept_fields = {k: v for k, v in record.items() if k not in {*BY_MODEL, *chosen}}
         return {**kept_fields, "deployed": deployed}
 
+    candidates = OldName.by_model("candidate")
+    params_of = OldName.by_model("params")
+    reports = OldName.by_model("report")
     held_out_fifth = OldName("expected_holdout")
     estimate = OldName("criterion_value")
 
@@ -422,17 +408,20 @@ class Choice(Renderable):
         ValueError
             If the plan declared no report.
         """
-        reports: Mapping[str, CertifiedReport | ToleranceReport] = self.reports
-        if not (reports := reports or self.tolerances):
+        reports = self.by_model("report") or self.by_model("tolerances")
+        by_value = self.by_model("report_by_value")
+        if not reports:
             other = "; limits by value are in report_by_value()"
             way = f"pass report=True to {self._calling_name}, and an `out` of its own"
             text = (
                 f"no report was declared before the run, and what was not declared is "
                 f"not certified; {for_other_rows(way)}"
-                f"{other if self.reports_by_value else ''}."
+                f"{other if by_value else ''}."
             )
             raise ValueError(reword(text, self.renamings))
-        return reports[check_choice(deploy or self.deploy, "deploy", tuple(reports))]
+        name = check_choice(deploy or self.deploy, "deploy", tuple(reports))
+        report: CertifiedReport | ToleranceReport = reports[name]
+        return report
 
     def report_by_value(self, deploy: str | None = None) -> ReportByValue:
         """Return limits for each value of the column that was declared.
@@ -452,7 +441,8 @@ class Choice(Renderable):
         ValueError
             If the plan declared no column by ``report_by``.
         """
-        if not self.reports_by_value:
+        reports = self.by_model("report_by_value")
+        if not reports:
             way = (
                 f"pass report_by='site' or another column to {self._calling_name}, and "
                 f"an `out` of its own"
@@ -462,10 +452,9 @@ class Choice(Renderable):
                 f"declared is not certified; {for_other_rows(way)}."
             )
             raise ValueError(reword(text, self.renamings))
-        names = tuple(self.reports_by_value)
-        return self.reports_by_value[
-            check_choice(deploy or self.deploy, "deploy", names)
-        ]
+        name = check_choice(deploy or self.deploy, "deploy", tuple(reports))
+        report: ReportByValue = reports[name]
+        return report
 
     def certify_with_labels(
         self,
@@ -562,9 +551,7 @@ class Choice(Renderable):
             *[f"{self.why_useless[:1].upper()}{self.why_useless[1:]}"]
             * bool(self.why_useless),
             *bounds[1:],
-            *self._choices(),
-            *filter(None, [self.deployed_text]),
-            *self._estimate(),
+            *self._baseline_headlines(printed),
         ]
         whys = list(dict.fromkeys(self._why_no_bounds()))
         # A caveat about the labels to plan would repeat the next step.
@@ -575,8 +562,11 @@ class Choice(Renderable):
         )
         shown_rows = [
             *(("", line) for line in lines),
+            *((CHOSEN, text) for text in self._choices()),
+            *[("Deployed", self.deployed_text)] * bool(self.deployed_text),
+            *((ESTIMATE, text) for text in self._estimate()),
             *((COMPARED, text) for text in self._comparisons()),
-            *self._baseline_rows(printed),
+            *(() if self.baseline is None else self.baseline.details()),
             *(() if self.queries is None else self.queries.lines()),
             *self.next_steps(),
             *((NAMES[Effect.INFO], reason) for reason in whys),
@@ -592,16 +582,11 @@ class Choice(Renderable):
         shown_rows.sort(key=lambda row: ORDER.get(row[0], 0))
         return reword_rows(shown_rows, self.renamings)
 
-    def _baseline_rows(self, printed: list[str]) -> list[ShownRow]:
+    def _baseline_headlines(self, printed: list[str]) -> list[str]:
         """Return the comparisons with the baseline, the deployed model's first."""
         order = sorted(self.bounded_models, key=lambda name: name != self.deploy)
-        headlines = [
-            self.baselines[name].headline(printed)
-            for name in order
-            if name in self.baselines
-        ]
-        details = [] if self.baseline is None else self.baseline.details()
-        return [*(("", line) for line in headlines), *details]
+        comparisons = self.by_model("baseline")
+        return [comparisons[n].headline(printed) for n in order if n in comparisons]
 
     def _why_no_bounds(self) -> list[str]:
         """Return why models have no bound; each model is named if these differ."""
@@ -628,7 +613,7 @@ class Choice(Renderable):
             # ones.
             if not bounds[0].n_unlabeled:
                 text += ", which nothing tests without a pool"
-            text += " (several rows of one customer: pass `groups`)"
+            text += FORGOTTEN_GROUPS
         return [("Assumes", f"{text}; the attribute `certificate` lists all")]
 
     def _why_no_bound(self, name: str) -> str:
@@ -692,20 +677,20 @@ class Choice(Renderable):
             return ""
         # The text does not name the better model: the run has measured no difference of
         # errors.
-        return f"Deployed: the first model (the second with deploy={other_names[0]!r})"
+        return f"the first model (the second with deploy={other_names[0]!r})"
 
     def _estimate(self) -> list[str]:
-        """Return the line of the estimate; none if the number itself is one."""
+        """Return the text of the estimate; none if the number itself is one."""
         bound = self.certificate
         estimate = bound.estimate
         if isinf(estimate):  # the warning about failed fits reports this
             estimate = bound.estimate_where_fitted
         if bound.is_estimate or not isfinite(estimate):
             return []
-        how = "(cross-validated, an estimate)"
+        how = "cross-validated"
         if bound.is_holdout:
-            how = "(an estimate), this model on the held-out rows"
-        return [f"{bound.title} about {bound.about(estimate)} {how}"]
+            how = "this model on the held-out rows"
+        return [replace(bound, estimate=estimate).estimate_text(how)]
 
     def _comparisons(self) -> list[str]:
         """Return texts of numbers without a guarantee, to compare the bounds with."""
@@ -752,7 +737,7 @@ class Choice(Renderable):
         if self.certificate.loss != "error":
             return ""
         way = "baseline='largest class' tests whether the model is better"
-        if self.reports:
+        if self.by_model("report"):
             seen = "see certified_report() for the recall of each class"
             return f"; {seen}; {for_other_rows(way)}"
         way += ", and report=True has the recall of each class"
@@ -764,7 +749,7 @@ class Choice(Renderable):
         return "certify" if self.procedure else "the search"
 
     def _choices(self) -> list[str]:
-        """Return lines of the chosen parameters, and the procedure that chose them."""
+        """Return the chosen parameters, and the procedure that chose them, as texts."""
         deployed = self.bounded_models[self.deploy]
         models = [
             deployed,
@@ -776,14 +761,14 @@ class Choice(Renderable):
             ),
         ]
         if self.procedure and not any(model.params for model in models):
-            return [f"Chosen: {self.procedure}, as it is"]
-        by = f" (by {self.procedure})" if self.procedure else ""
+            return [f"{self.procedure}, as it is"]
+        by = f"by {self.procedure} " if self.procedure else ""
         if len(models) == 1:
-            return [f"Chosen: {short_params_text(deployed.params)}{by}"]
-        # Each search saw other labels, so both lines may be right.
+            end = f" ({by.strip()})" if by else ""
+            return [f"{params_text(deployed.params)}{end}"]
+        # Each search saw other labels, so both texts may be right.
         return [
-            f"Chosen {model.certificate.training_text}: "
-            f"{short_params_text(model.params)}{by}"
+            f"{params_text(model.params)} ({by}{model.certificate.training_text})"
             for model in models
         ]
 

@@ -12,7 +12,7 @@ from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Caveat, collect_caveats
-from dsel.results.certificate import Certificate, short_params_text
+from dsel.results.certificate import Certificate, params_text
 from dsel.results.renderings import Shown
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import about_percent, terminal_width, wrap_line
@@ -59,8 +59,8 @@ class BoundedModel(Shown):
 
     def shown_rows(self) -> list[ShownRow]:
         """Return the bound, and the parameters that were chosen."""
-        chosen = f"Chosen: {short_params_text(self.params)}"
-        return [("", self.certificate.headline()), ("", chosen)]
+        chosen = ("Chosen", params_text(self.params))
+        return [("", self.certificate.headline()), chosen]
 
     def with_caveats(self, *caveats: Caveat) -> Self:
         """Return the model with more caveats, in its certificate and its reports."""
@@ -161,7 +161,7 @@ class FoldChoices(NamedTuple):
     def n_times(self) -> Counter[str]:
         """How often each choice was made, among folds that have a model."""
         chosen = (params for params in self.params if params is not None)
-        return Counter(map(short_params_text, chosen))
+        return Counter(map(params_text, chosen))
 
     @property
     def texts(self) -> list[str]:
@@ -176,10 +176,10 @@ class FoldChoices(NamedTuple):
         n_more = len(counts) - MOST_CHOICES
         return [*shown, f"and {n_more} more"] if n_more > 0 else shown
 
-    def note_on_others(self, chosen: Params, params_of: Mapping[str, Params]) -> str:
+    def note_on_others(self, chosen: Params, models: Mapping[str, BoundedModel]) -> str:
         """Return a note if nearly all folds agree on others than the `chosen` ones.
 
-        `params_of` are those of each bounded model, one of which may have them.
+        One of the bounded `models` may have these parameters.
         """
         # Neighbors in a grid are often equally good: the choices of folds differ in 20
         # of 24 searches with 400 labels, which is no reason to act.
@@ -187,13 +187,13 @@ class FoldChoices(NamedTuple):
         [(params, n_times)] = counts.most_common(1) or [("", 0)]
         n_folds = counts.total()
         is_rare = n_times < AGREEMENT * n_folds or not n_folds
-        if is_rare or params == short_params_text(chosen):
+        if is_rare or params == params_text(chosen):
             return ""
         text = (
             f"{n_times} of {n_folds} searches without a fold chose {params}, and the "
             f"deployed model has other parameters; its bound holds nevertheless"
         )
-        model_names = {short_params_text(p): n for n, p in params_of.items()}
+        model_names = {params_text(m.params): n for n, m in models.items()}
         if name := model_names.get(params):
             text += f", and deploy={name!r} has these parameters"
         return text

@@ -100,8 +100,8 @@ class MonitorReport(Renderable):
     >>> print(MonitorReport(0.01, 300, 0, (test,)))  # doctest: +NORMALIZE_WHITESPACE
     Nothing is refuted by 300 new rows (a true statement is refuted by chance in at most
     1% of reports)
-    Kept     The new rows are like the labeled rows: p = 0.4
-    Caveat   kept means not refuted, which proves nothing: few rows refute little
+    Kept      The new rows are like the labeled rows: p = 0.4
+    Caveat    kept means not refuted, which proves nothing: few rows refute little
     """
 
     level: float

@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from dsel.cards import ShownRow
+from dsel.checks import attribute_error
+from dsel.errors import names_of
 from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import caveat_rows, texts_that_void_nothing, warnings_first
 from dsel.results.certificate import (
+    ESTIMATE,
     STATEMENTS,
     Assumption,
     Certificate,
@@ -18,6 +21,15 @@ from dsel.results.certificate import (
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import count_of
 
+NAMES_OF_MODEL: Final = (
+    "classes_",
+    "decision_function",
+    "predict",
+    "predict_proba",
+    "predict_table",
+    "score",
+)
+"""Attributes that a user may look for in the certificate of a fitted model."""
 AS_GIVEN: Final = "as_given"
 """Name of a model that was fitted before the call."""
 OF_FITTED: Final[Mapping[str, str]] = {
@@ -122,6 +134,15 @@ class PrefitCertificate(Certificate):
             self.by_value, model_text=self.model_on_rows, caveats=self.all_caveats
         )
 
+    if not TYPE_CHECKING:  # mypy would otherwise accept any name as an attribute
+
+        def __getattr__(self, name: str) -> NoReturn:
+            end = ""
+            if name in NAMES_OF_MODEL:
+                end = f"; it has no model: call `{name}` of the model itself."
+            names = names_of(type(self))
+            raise attribute_error("a certificate of a fitted model", name, names, end)
+
     @property
     def certificate(self) -> Self:
         """The certificate itself, as an `Outcome` has it."""
@@ -173,15 +194,12 @@ class PrefitCertificate(Certificate):
 
     def shown_rows(self) -> list[ShownRow]:
         """Return names and texts, which all renderings show; the first has no name."""
-        estimate = self.about(self.estimate)
-        observed = f"{self.title} on these rows: {estimate}"
-        if self.is_tolerance:
-            observed = f"On these rows {self.title} at most {estimate}"
+        baseline = self.baseline
         shown_rows = [
             ("", self.headline()),
-            ("", observed),
-            *([] if self.baseline is None else [("", self.baseline.headline())]),
-            *([] if self.baseline is None else self.baseline.details()),
+            *([] if baseline is None else [("", baseline.headline())]),
+            (ESTIMATE, self.estimate_text("this model on these rows")),
+            *([] if baseline is None else baseline.details()),
             *caveat_rows(self.all_caveats, printed=self.reasons[:1]),
             *assumption_rows(self.assumptions_in_words),
         ]

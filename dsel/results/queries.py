@@ -36,6 +36,8 @@ LEAST_GAIN: Final = 0.01
 of folds are not advised either."""
 OF_ALL: Final = "model trained on all labels"
 """The model whose bound queried labels make smaller."""
+LABELS: Final = "Labels"
+"""Name of the row about the labels of queried rows."""
 EFFECT: Final = "counts as an error of the model trained on all labels"
 """The effect of a row without a usable label on the bound."""
 
@@ -245,15 +247,15 @@ class Queries:
         """Return names and texts for the print of a choice."""
         n = len(self.rows)
         if not n:
-            text = "No rows to label: both models differ on no row that may be queried"
-            return [("", text)]
+            text = "no rows to label: both models differ on no row that may be queried"
+            return [(LABELS, text)]
         if self.labels is None:
-            return [("", f"{self._offer()}{self._cost()}")]
+            return [(LABELS, f"{self._offer()}{self._cost()}")]
         right = self.right_alone
         lines: list[ShownRow] = [
             (
-                "",
-                f"Of {count_of(n, 'row')} on which both models differ only the "
+                LABELS,
+                f"of {count_of(n, 'row')} on which both models differ only the "
                 f"{OF_ALL} is right on {right.n_all_rows:,}, only the other one on "
                 f"{right.n_one_fold:,}: its bound is {_upper(self.queried)} with these "
                 f"labels, {_upper(self.pool_only)} from the pool alone, and both hold "
@@ -283,12 +285,12 @@ class Queries:
             rows += f" (there are no more: {self.n_planned:,} were planned)"
         if not self.would_help:
             return (
-                f"Labels of {rows} would hardly help: with them the bound of the "
+                f"labels of {rows} would hardly help: with them the bound of the "
                 f"{OF_ALL} would be about {_upper(self.expected)}, and it is "
                 f"{_upper(self.pool_only)} from the pool alone"
             )
         return (
-            f"With labels of {rows} the bound of the {OF_ALL} will be about "
+            f"with labels of {rows} the bound of the {OF_ALL} will be about "
             f"{_upper(self.expected)} if each model is right on half of them, and "
             f"{_upper(self.smallest)} at best"
         )

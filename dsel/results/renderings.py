@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NoReturn, Self
 
-from dsel.cards import ShownRow, render_card
+from dsel.cards import NAME_WIDTH, ShownRow, render_card
 from dsel.checks import attribute_error
 from dsel.errors import OldName, Words, names_of, reword
 from dsel.results import records
@@ -17,31 +17,45 @@ INTERNAL: Final = frozenset(
         "assumption",
         "assumptions_in_words",
         "baseline_advice",
+        "by_model",
+        "conditions",
+        "constant",
+        "constant_loss",
         "counted_rows",
         "deployed_text",
         "details",
+        "estimate_text",
         "estimate_where_fitted",
         "fold_choices",
+        "fold_forecast",
+        "forecast",
         "fraction",
-        "conditions",
-        "shown_rows",
         "has_failed_folds",
         "has_old_rows_alone",
         "headline_after",
         "holdout_text",
         "in_numbers_of_rows",
         "is_below_estimate",
+        "largest_class",
+        "largest_class_error",
+        "median",
+        "median_loss",
         "model_on_rows",
         "most",
         "name_in_reports",
+        "next_steps",
         "no_bound",
         "note_on_duplicates",
         "note_on_estimate",
         "notes",
         "on_rows",
         "origins",
+        "plan_call",
+        "planned_options",
         "pooled_line",
         "pooled_table",
+        "renamings",
+        "shown_rows",
         "statement",
         "training_text",
         "upgrade_record",
@@ -120,8 +134,15 @@ def render_lines(
     """Return rows of texts as lines: a text follows its name, tables have columns.
 
     A name that does not fit its column ends with a colon. Lines are wrapped at `width`
-    columns; a table is not. Rows that follow each other
-    are one table. `style` gets each name with its text, and its lines.
+    columns, and then a name is not repeated by the next row; a table is not wrapped.
+    Rows that follow each other are one table. `style` gets each name with its text, and
+    its lines.
+
+    Examples
+    --------
+    >>> print(render_lines([("Assumes", "one thing"), ("Assumes", "another")], 60))
+    Assumes   one thing
+              another
     """
     lines = []
     for is_table, rows in groupby(shown_rows, key=lambda row: len(row) > 2):
@@ -132,10 +153,14 @@ def render_lines(
                 cells = map(str.rjust, texts, widths[1:])
                 lines.append("  ".join([name.ljust(widths[0] + 1), *cells]))
             continue
+        before = ""
         for name, text in rows:
-            line = f"{name:8} {text}"
-            indent = 9
-            if len(name) > 8 or not name:
+            # A file or a pipe gets a name with each line, by which tools find it.
+            shown = "" if width is not None and name == before else name
+            before = name
+            indent = NAME_WIDTH + 2
+            line = f"{shown:{indent}}{text}"
+            if len(name) > NAME_WIDTH or not name:
                 line = f"{name}: {text}" if name else text
                 indent = 2
             line = line if width is None else wrap_line(line, indent, width)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -502,8 +502,7 @@ class SemiSupervisedSearchCV(LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstim
         >>> search.fit(X, y).predict(X[:3]).tolist()
         [0, 0, 0]
         """
-        rows = self._rows(X)  # raises where nothing was fitted
-        return np.asarray(self.best_estimator_.predict(rows))
+        return np.asarray(self._call("predict", X))
 
     def score(
         self, X: RowsLike, y: LabelsLike, sample_weight: ArrayLike | None = None
@@ -566,14 +565,14 @@ class SemiSupervisedSearchCV(LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstim
         True
         """
         check_is_fitted(self, "choice_")
-        return predict_interval(self.choice_, self.models_, self._rows(X))
+        function = partial(predict_interval, self.choice_, self.models_)
+        return self._call_with_rows(function, X)
 
     @available_if(_best_has("predict_proba"))
     @takes_dask_arrays
     def predict_proba(self, X: RowsLike) -> Floats:
         """Predict probabilities of `classes_`; lazily for a Dask array."""
-        rows = self._rows(X)
-        probabilities = self.best_estimator_.predict_proba(rows)
+        probabilities = self._call("predict_proba", X)
         return fill_class_columns(
             probabilities, self.best_estimator_, self.classes_, 0.0
         )
@@ -593,9 +592,8 @@ class SemiSupervisedSearchCV(LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstim
         A class without training rows has the smallest possible score. Scores of pairs
         of classes, by ``decision_function_shape="ovo"``, are those of the model alone.
         """
-        rows = self._rows(X)
+        scores = np.asarray(self._call("decision_function", X))
         model = self.best_estimator_
-        scores = np.asarray(model.decision_function(rows))
         # Three known classes have as many pairs: the shape does not tell them apart.
         shape = getattr(last_step(model), "decision_function_shape", "ovr")
         if shape == "ovo" and scores.ndim == 2:
@@ -603,11 +601,15 @@ class SemiSupervisedSearchCV(LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstim
         least = np.finfo(np.float64).min
         return fill_class_columns(scores, model, self.classes_, least)
 
-    def _rows(self, X: RowsLike) -> Any:
+    def _call(self, method: str, X: RowsLike) -> Any:
+        """Return what a method of the deployed model returns."""
         check_is_fitted(self, "best_estimator_")
+        return self._call_with_rows(getattr(self.best_estimator_, method), X)
+
+    def _call_with_rows(self, function: Callable[[Any], R], X: RowsLike) -> R:
         if (column := getattr(self, "_groups_column", None)) is not None:
             X = without_column(X, column)  # rows to be predicted may have it
-        return self.outcome_.input_format.convert(X, self)
+        return self.outcome_.input_format.call(function, X, self)
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         bundle: dict[str, str] = super()._repr_mimebundle_(**options)

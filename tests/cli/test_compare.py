@@ -559,7 +559,9 @@ def test_compare__takes_pool_and_target_from_both_runs(made, tmp_path):
     succeed("compare", *both, "--queries", 5, "--out", tmp_path / "c")
     assert pd.read_csv(tmp_path / "c" / "query_rows.csv").columns[-1] == "outcome"
     alone = succeed("compare", *both, "--out", tmp_path / "pool only").stdout
-    assert "\nNext     the same with --queries 60 and another --out draws rows" in alone
+    assert (
+        "\nNext      the same with --queries 60 and another --out draws rows" in alone
+    )
     others = ("compare", tmp_path / "x", tmp_path / "new", "--out", tmp_path / "d")
     done = run(*others)
     assert (done.exit_code, "do not come from runs with one pool" in done.output) == (

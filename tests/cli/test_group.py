@@ -143,7 +143,7 @@ def texts_of_messages():
 def test_names__each_is_in_a_message_so_that_no_rule_outlives_it():
     texts = "\n".join(texts_of_messages())
     composed = {  # where they are raised or printed
-        "'model__regressor__", "'model__", "deploy='all_rows'",
+        "model__regressor__", "model__", "deploy='all_rows'",
         "numbers of certified_report()", "numbers of report_by_value()",
         "and report_by_value() share",
     }  # fmt: skip

@@ -111,7 +111,8 @@ def test_monitor__ends_with_3_where_something_is_refuted(place):
 def test_monitor__next_step_mixes_no_old_rows_with_the_new_ones(place, name, step):
     text = run("monitor", place / "results", place / name).stdout
     assert (
-        f"Next     {step}: together with the old rows they are no random sample" in text
+        f"Next      {step}: together with the old rows they are no random sample"
+        in text
     )
 
 
@@ -263,5 +264,5 @@ def test_monitor__says_why_a_run_promises_nothing(tmp_path, rng):
     assert found.exit_code == REFUTED, found.output
     reason = ": it is no guarantee: A1 (independent draws from one population) is"
     assert reason in found.stdout
-    assert "Next     read why the bounds of this run are no guarantee" in found.stdout
+    assert "Next      read why the bounds of this run are no guarantee" in found.stdout
     assert found.stdout.count("\nNext ") == 2

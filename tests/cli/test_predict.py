@@ -102,7 +102,7 @@ def test_predict__writes_what_the_model_predicts_in_the_order_of_the_table(
         "predict", results, tmp_path / "new.csv", "--out", out, "--id", "customer_id"
     )
     bound, unused, wrote, after = found.stdout.splitlines()
-    assert after.startswith(f"Next     dsel monitor {results} NEXT_MONTH")
+    assert after.startswith(f"Next      dsel monitor {results} NEXT_MONTH")
     assert bound.startswith("Error at most ")
     assert unused == "Not used of NEW: label (the target), note"
     assert wrote.startswith(f"Wrote 90 rows to {out}: customer_id, label")

@@ -74,7 +74,7 @@ def test_select__writes_rows_with_an_empty_last_column(tables, tmp_path, pool):
     np.testing.assert_allclose(rows[COLUMNS], ROWS[300:][rows.pool_row])
     assert rows.note.tolist() == [f'row {n}; "quoted"' for n in rows.pool_row]
     text = " ".join(done.output.split())
-    assert "With labels of 40 pool rows on which both models differ the bound" in text
+    assert "with labels of 40 pool rows on which both models differ the bound" in text
     after = f"their last column, 'answer', then run: dsel label {tmp_path / 'out'}"
     assert text.endswith(after)
 
@@ -105,7 +105,7 @@ def test_label__prints_both_bounds_and_keeps_the_answer(place):
     printed, _, _ = str(choice.certify_with_labels(rows)).partition("\nCaveat ")
     printed = printed.replace("deploy='all_rows'", "--deploy all_rows")
     step = (
-        f"Next     dsel predict {folder} NEW --out FILE --deploy all_rows predicts by "
+        f"Next      dsel predict {folder} NEW --out FILE --deploy all_rows predicts by "
         f"the model whose bound these labels made smaller\n"
     )
     is_smaller = choice.certify_with_labels(rows).queries.queried < (
@@ -115,7 +115,7 @@ def test_label__prints_both_bounds_and_keeps_the_answer(place):
     assert in_rows in done.output
     shown = done.output.replace(in_rows, "")
     assert shown.startswith(f"{printed}\nCaveat ")
-    assert shown.endswith(f"\nNext     dsel report {folder}\n{step * is_smaller}")
+    assert shown.endswith(f"\nNext      dsel report {folder}\n{step * is_smaller}")
     pd.read_csv(back).assign(answer="no").to_csv(back, index=False)
     other = run("label", folder, back)
     assert other.exit_code == 1

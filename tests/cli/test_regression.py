@@ -42,7 +42,7 @@ def results(folder):
 
 
 def test_select__of_numbers_with_fractions_says_how_far_off_they_are(results):
-    assert "Chosen: alpha=" in results
+    assert "Chosen    alpha=" in results
     assert re.search(
         r"90% of predictions are off by at most \d+ \(95% confidence\), model trained "
         r"on 80% of the labels", results

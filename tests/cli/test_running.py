@@ -10,7 +10,7 @@ FACTS = [
     ("Warning", "a class is missed"),
     ("", "Error at most 4.2%"),
     ("", "Folds of a line without a name are not dim"),
-    ("For comparison", "a hold-out set"),
+    ("Compare", "a hold-out set"),
     ("Assumes", "random draws"),
     ("Next", "dsel predict"),
 ]
@@ -37,7 +37,7 @@ def test_rows__stand_under_headings_in_a_terminal(monkeypatch):
     monkeypatch.setattr("dsel.cli.running.terminal_width", lambda: 80)
     lines = CliRunner().invoke(command).output.splitlines()
     assert lines[4:9] == [
-        *("", "Before you trust it", "Assumes  random draws"),
+        *("", "Before you trust it", "Assumes   random draws"),
         *("", "What you can do next"),
     ]
     assert lines[9] == "- dsel predict"

@@ -142,19 +142,20 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
     least = float(re.search(r"[\d.]+", possible)[0])
     assert least <= float(re.search(r"[\d.]+", verdict[0])[0])
     meaning = verdict.pop(1)
-    begins = [*["Error at most "] * 2, "Chosen: ", "Deployed: ", "Error about "]
-    begins += ["For comparison: a 20% hold-out", "For comparison: always predicting "]
+    begins = [*["Error at most "] * 2, "Chosen ", "Deployed ", "Estimate  error "]
+    begins += ["Compare   a 20% hold-out", "Compare   always predicting "]
     assert all(map(str.startswith, verdict, begins))
     n_wrong = round(10 * float(re.search(r"[\d.]+", verdict[0])[0]))
     assert meaning.startswith(f"Of 1,000 new rows the model gets at most {n_wrong} wro")
     assert verdict[3].endswith("the first model (the second with --deploy all_rows)")
     assert verdict[7:9] == [
-        "Assumes  labeled rows and pool rows are independent draws from one population "
-        "(several rows of one customer: name their --groups); --verbose lists all",
-        "Next     the same command with --out FOLDER keeps the model for dsel predict",
+        "Assumes   labeled rows and pool rows are independent draws from one "
+        "population (if several rows are of one customer, this bound is void: run "
+        "again with --groups); --verbose lists all",
+        "Next      the same command with --out FOLDER keeps the model for dsel predict",
     ]
     assert verdict[9].startswith(
-        "Next     with --queries 50 and labels of 50 pool rows"
+        "Next      with --queries 50 and labels of 50 pool rows"
     )
     assert max(map(len, plan)) <= 80
     assert run(*numbers, "--quiet").output.splitlines() == verdict[:7]
@@ -167,8 +168,8 @@ def test_select__says_all_with_verbose(numbers):
     assert any(
         line.startswith("  certificate    nested at delta=0.05") for line in lines
     )
-    assert text.index("Chosen") < text.index("Origin   from errors on the ")
-    assumed = [line for line in lines if line.startswith("Assumes  ")]
+    assert text.index("Chosen") < text.index("Origin    from errors on the ")
+    assumed = [line for line in lines if line.startswith("Assumes   ")]
     assert [
         f"(A{n})" in line for n, line in zip((1, 3, 4, 5, 7), assumed, strict=True)
     ] == ([True] * 5)
@@ -188,7 +189,7 @@ def test_select__says_which_model_is_the_default(numbers):
 
 def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
     first = succeed(*numbers, "--out", tmp_path / "run")
-    assert f"Next     dsel predict {tmp_path / 'run'} NEW --out FILE" in first.stdout
+    assert f"Next      dsel predict {tmp_path / 'run'} NEW --out FILE" in first.stdout
     again = run(*numbers, "--out", tmp_path / "run")
     assert again.stdout == first.stdout
     assert "has this run already" in again.stderr
@@ -202,8 +203,9 @@ def test_select__goes_on_from_out_and_report_reads_it(numbers, tmp_path):
     shown = re.sub("<[^>]+>", "", page)
     # The page says in plain words which model is deployed.
     verdict = [bound, meaning.partition(" the model ")[2], *verdict]
-    assert all(line in shown for line in verdict if "Deployed: " not in line)
-    assert "Predictions are made by the first of these two models." in shown
+    texts = [re.sub("^(Chosen|Deployed) +", "", line) for line in verdict]
+    assert all(text in shown for text in texts if "--deploy" not in text)
+    assert "Deployed: the first of these two models" in shown
     # The command on the page can be pasted, and makes what it says.
     [command] = re.findall("<pre>(.*)</pre>", page)
     succeed(*shlex.split(html.unescape(command))[1:])
@@ -222,7 +224,7 @@ def test_select__repeats_with_the_bound_that_a_column_gives_the_target(tmp_path)
         done.stderr
     )
     _, verdict = done.stdout.split("\n\n")
-    assert "Caveat   column 'b' alone gives the target in all labeled rows" in verdict
+    assert "Caveat    column 'b' alone gives the target in all labeled rows" in verdict
     measured = leak.assign(yes=leak["a"].map("x{}".format))
     measured.to_csv(tmp_path / "t.csv", index=False)
     refused = run(*asked, "--model", "logistic", "--task", "classification")
@@ -326,7 +328,7 @@ def test_select__reports_the_classes_that_it_names(numbers):
     ("words", "told"),
     [
         (("--deploy", "all_rows"), "model trained on all labels\n"),
-        (("--certificate", "holdout", "--verbose"), "\nOrigin   holdout"),
+        (("--certificate", "holdout", "--verbose"), "\nOrigin    holdout"),
     ],
 )
 def test_select__takes_other_certificates(numbers, words, told):
@@ -345,7 +347,7 @@ def test_select__takes_sparse_rows(tmp_path, rng):
 def test_demo__says_what_was_chosen_and_how_wrong_it_can_be():
     lines = run("demo", "--quiet").output.splitlines()
     assert lines[0].startswith("Error at most 5.6% (95% confidence)")
-    assert lines[2] == "Chosen: C=2.0, gamma=0.0009765625"
+    assert lines[2] == "Chosen    C=2.0, gamma=0.0009765625"
     assert lines[7].startswith("Observed error on the pool: 2.2%, ")
 
 

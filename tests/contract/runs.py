@@ -82,7 +82,7 @@ def counts_of(run):
         if "all_rows" in run.certificates:
             counts["disagreements_without_fold"] = whole(cube["outer_disagreements"])
     for deploy, certificate in run.certificates.items():
-        counts[f"{deploy}/candidate"] = run.choice.candidates[deploy]
+        counts[f"{deploy}/candidate"] = run.choice.bounded_models[deploy].candidate
         counts[f"{deploy}/fold"] = certificate.fold
         counts[f"{deploy}/bound"] = certificate.bound
     return counts

@@ -126,7 +126,7 @@ def test_baseline__proves_that_the_better_model_is_better(outcome):
 
 
 def test_baseline__of_all_rows_pays_for_the_disagreement_on_the_pool(outcome):
-    made = outcome.choice.baselines["all_rows"]
+    made = outcome.choice.bounded_models["all_rows"].baseline
     counts = outcome.results["outer_right_alone"].values
     differ = outcome.results["outer_disagreements"].values
     shares, sums = [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 16], []
@@ -142,7 +142,7 @@ def test_baseline__of_all_rows_pays_for_the_disagreement_on_the_pool(outcome):
 def test_baseline__changes_no_bound_and_no_choice(outcome):
     without = plan(None).run(n_jobs=1)
     assert without.baseline is None
-    assert without.choice.baselines == {}
+    assert without.choice.by_model("baseline") == {}
     assert {n: c.bound for n, c in without.certificates.items()} == {
         n: c.bound for n, c in outcome.certificates.items()
     }
@@ -193,7 +193,7 @@ def test_baseline__goes_with_queries_reports_and_limits_by_value(outcome):
     for options in ({"n_queries": 20}, {"report": True}, {"report_by": "site"}):
         made = plan(old, pool, rows=rows, **options).run(n_jobs=1)
         assert made.baseline.is_better
-        assert set(made.choice.baselines) == {"one_fold", "all_rows"}
+        assert set(made.choice.by_model("baseline")) == {"one_fold", "all_rows"}
 
 
 def test_search__takes_a_baseline_where_it_is_fitted(outcome):
@@ -294,14 +294,14 @@ def test_prefit__compares_two_fitted_models_on_rows_that_neither_has_seen():
 def test_choice__says_the_verdict_and_what_it_rests_on(outcome):
     lines = str(outcome.choice).splitlines()
     assert outcome.baseline.headline() in lines
-    assert outcome.choice.baselines["all_rows"].headline() in lines
+    assert outcome.choice.bounded_models["all_rows"].baseline.headline() in lines
     text = "\n".join(lines)
-    assert "Baseline of 60 rows that the model has not seen, only the model" in text
+    assert "Baseline  of 60 rows that the model has not seen, only the model" in text
     assert (
         "all of them hold together with 90% confidence; for 95% pass delta=0.025"
         in text
     )
-    assert "Assumes  the baseline was trained on none of these labels" in text
+    assert "Assumes   the baseline was trained on none of these labels" in text
     assert "baseline       whether the models err less than" in str(plan(OLD))
 
 
@@ -317,12 +317,14 @@ def test_comparison__is_no_guarantee_where_the_bound_is_none(outcome):
 
 def test_record__keeps_the_comparison_and_older_ones_have_none(outcome):
     text = outcome.choice.to_json()
-    assert Choice.from_json(text).baselines == outcome.choice.baselines
+    assert Choice.from_json(text).by_model("baseline") == outcome.choice.by_model(
+        "baseline"
+    )
     record = json.loads(text)
     for each in record["deployed"].values():
         del each["baseline"]
     older = Choice.from_json(json.dumps(record))
-    assert older.baselines == {}
+    assert older.by_model("baseline") == {}
     assert older.certificates == outcome.choice.certificates
 
 
@@ -331,7 +333,7 @@ def test_out__of_one_baseline_is_read_back_and_refused_for_another(tmp_path):
     again = plan(OLD).run(
         n_jobs=1, out=tmp_path / "a", on_progress=lambda progress: pytest.fail("fits")
     )
-    assert again.choice.baselines == made.choice.baselines
+    assert again.choice.by_model("baseline") == made.choice.by_model("baseline")
     assert dsel.select(open_results(tmp_path / "a")).baseline == made.baseline
     # A model that predicts the same is the same baseline, wherever it comes from.
     save_model(OLD, tmp_path / "old")

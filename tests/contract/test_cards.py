@@ -70,7 +70,9 @@ CARDS = ["plan", "pool", "outcome", "choice", "certificate", "report", "comparis
 
 @pytest.mark.parametrize("name", [*CARDS, "monitor"])
 def test_card__is_html_without_script_that_says_what_is_printed(shown, name):
-    text = text_of(shown[name]._repr_html_())
+    card = shown[name]._repr_html_()
+    # What the figure has is text for readers who do not see it.
+    text = " ".join([text_of(card), *re.findall('aria-label="([^"]*)"', card)])
     printed = str(shown[name])
     assert {*re.findall(r"[\d,.]+%", printed)} <= {*re.findall(r"[\d,.]+%", text)}
     for word in re.findall(r"[a-z]{5,}", printed):
@@ -110,4 +112,13 @@ def test_lines__are_wrapped_at_the_width_of_a_terminal(shown, monkeypatch):
     lines = str(shown["choice"]).splitlines()
     assert max(map(len, lines)) <= 50
     assert len(lines) > len(whole.splitlines())
-    assert " ".join(" ".join(lines).split()) == " ".join(whole.split())
+    # A name is not repeated.
+    names = [line.partition("  ")[0] for line in whole.splitlines()]
+    once = [
+        line.removeprefix(name) if name == before else line
+        for line, name, before in zip(
+            whole.splitlines(), names, ["", *names], strict=False
+        )
+    ]
+    assert names.count("Compare") == 2
+    assert " ".join(" ".join(lines).split()) == " ".join(" ".join(once).split())

@@ -65,7 +65,7 @@ def test_certify__names_the_deployed_model_if_the_other_one_has_a_bound(deploy):
     bounds = outcome.certificates
     assert bounds["all_rows"].says_nothing
     assert not bounds["one_fold"].says_nothing
-    line = "Deployed: the first model (the second with deploy='one_fold')"
+    line = "Deployed  the first model (the second with deploy='one_fold')"
     assert (line in str(outcome).splitlines()) == (deploy == "all_rows")
 
 
@@ -73,10 +73,10 @@ def test_certify__names_what_the_search_has_chosen():
     outcome = dsel.certify(SEARCH, X, Y, POOL, cv=3, random_state=0)
     depth = outcome.model.best_params_["max_depth"]
     of_all = outcome.models["all_rows"].best_params_["max_depth"]
-    lines = str(outcome).splitlines()
-    assert f"Chosen on 67% of the labels: max_depth={depth} (by GridSearchCV)" in lines
-    assert f"Chosen on all labels: max_depth={of_all} (by GridSearchCV)" in lines
-    assert "\nDeployed: the first model (" in str(outcome)
+    lines, by = str(outcome).splitlines(), "by GridSearchCV"
+    assert f"Chosen    max_depth={depth} ({by} on 67% of the labels)" in lines
+    assert f"Chosen    max_depth={of_all} ({by} on all labels)" in lines
+    assert "\nDeployed  the first model (" in str(outcome)
     assert outcome.choice.params == {"max_depth": depth}
     chosen = [params["max_depth"] for params in outcome.choice.fold_params]
     assert len(chosen) == 3
@@ -89,7 +89,7 @@ def test_certify__names_the_choice_of_a_function_and_of_a_single_model():
     assert "(by GridSearchCV)" in str(outcome)
     pipeline = make_pipeline(StandardScaler(), DecisionTreeClassifier(random_state=0))
     outcome = dsel.certify(pipeline, X, Y, cv=3, random_state=0)
-    assert "\nChosen: Pipeline, as it is\n" in str(outcome)
+    assert "\nChosen    Pipeline, as it is\n" in str(outcome)
     kind = outcome.results.attrs["fold_error_kind"]
     assert kind == "the model trained without this fold"
 
@@ -180,7 +180,7 @@ def test_certify__says_why_a_pool_of_the_labeled_rows_gives_no_bound():
         assert (
             "No bound below 100% for the error: no new rows in the pool, model" in text
         )
-        assert f"Caveat   all {len(pool)} pool rows equal labeled rows" in text
+        assert f"Caveat    all {len(pool)} pool rows equal labeled rows" in text
         assert text.count("equal labeled rows") == 1
 
 
@@ -205,7 +205,7 @@ def test_certify_prefit__says_what_it_is_about():
     assert lines[0].endswith(
         "% (95% confidence, if the model has not seen these 797 rows), model as given"
     )
-    assert lines[1].startswith("Error on these rows: ")
+    assert lines[1].startswith("Estimate  error about ")
     names = [line.rpartition("(")[2] for line in lines[2:]]
     assert names == ["A1)", "A3)", "A5)", "A7)"]
     assert "the model has not seen these rows" in lines[3]
@@ -569,7 +569,7 @@ def test_certify__says_where_a_search_had_no_score_to_rank_by(wrap):
             "GridSearchCV has ranked no candidate, and took the first one: all of its "
             "scores are NaN; correct scoring='f1', which fails (ValueError: pos_label="
         )
-        assert str(outcome).startswith(f"Warning  {warned[0]}")
+        assert str(outcome).startswith(f"Warning   {warned[0]}")
         assert len(warned) == 1
 
 
@@ -593,7 +593,7 @@ def test_caveat_that_fails__is_named_and_loses_no_fits():
     (warned,) = (str(c) for c in outcome.choice.all_caveats if "dsel failed" in str(c))
     assert warned.startswith("`caveats_of_unranked_searches` of dsel failed")
     assert "(RuntimeError: no score was kept)" in warned
-    assert f"Warning  {warned}" in str(outcome)
+    assert f"Warning   {warned}" in str(outcome)
 
 
 @pytest.mark.parametrize("short", [np.float16, np.float32])

@@ -1,12 +1,17 @@
 """Small stops of daily use: what is passed, what comes back, what a message says."""
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import dsel
@@ -80,6 +85,53 @@ def test_search__has_or_names_what_its_outcome_has(search, tmp_path):
             getattr(dsel.SemiSupervisedSearchCV(SVC(), {}), name)
     with pytest.raises(AttributeError, match="has no attribute 'predict_proba'"):
         _ = search.predict_proba
+
+
+def test_outcome__has_the_methods_of_its_model_as_scikit_learn_has_them():
+    outcome = dsel.certify(make_pipeline(SVC()), X, NAMES, X, random_state=0)
+    assert not hasattr(outcome, "predict_proba")
+    with pytest.raises(AttributeError, match="'predict_proba'; Pipeline has none"):
+        _ = outcome.predict_proba
+    for name, model in outcome.models.items():
+        scores = outcome.decision_function(X, deploy=name)
+        np.testing.assert_array_equal(scores, model.decision_function(X))
+        assert outcome.score(X, NAMES, deploy=name) == model.score(X, NAMES)
+    np.testing.assert_array_equal(outcome.classes_, outcome.model.classes_)
+    lazy = outcome.decision_function(da.from_array(X, chunks=(50, -1)))
+    np.testing.assert_array_equal(lazy.compute(), outcome.decision_function(X))
+    weights = np.arange(len(X))
+    assert outcome.score(X, NAMES, weights) == outcome.model.score(X, NAMES, weights)
+    fitted = SVC().fit(X, NAMES)
+    certificate = dsel.certify(fitted, X, NAMES, cv="prefit")
+    with pytest.raises(AttributeError, match="call `predict` of the model itself"):
+        certificate.predict(X)
+    outcome = dsel.certify(Ridge(), X, X[:, 0], random_state=0)
+    assert outcome.score(X, X[:, 0]) == outcome.model.score(X, X[:, 0])
+    assert not hasattr(outcome, "classes_")
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_array__for_a_model_that_finds_columns_by_name_gets_the_way_out():
+    frame = pd.DataFrame(X).add_prefix("x")
+    named = make_column_transformer((StandardScaler(), ["x0", "x1"]))
+    model = make_pipeline(named, SVC())
+    outcome = dsel.certify(model, frame, NAMES, random_state=0)
+    search = dsel.SemiSupervisedSearchCV(model, {"svc__C": [1]}, random_state=0)
+    words = r"columns by their names, got ndarray; .* x0, .*pass pd\.DataFrame\(X, "
+    for predict in (outcome.predict, search.fit(frame, NAMES).predict):
+        with pytest.raises(TypeError, match=words):
+            predict(X)
+        named_rows = pd.DataFrame(X, columns=outcome.input_format.columns)
+        assert predict(named_rows).shape == (len(X),)
+    words = pd.DataFrame({"text": [f"{name} flower" for name in NAMES]})
+    encoder = make_column_transformer((CountVectorizer(), "text"))
+    model = make_pipeline(encoder, LogisticRegression())
+    outcome = dsel.certify(model, words, NAMES, random_state=0)
+    for rows in (words["text"], words["text"].to_list()):
+        with pytest.raises(ValueError, match=r"pandas\.DataFrame\(\{'text': X\}\)"):
+            outcome.predict(rows)
+    with pytest.raises(ValueError, match="NaN"):  # names would not help
+        dsel.certify(SVC(), frame, NAMES, random_state=0).predict(np.nan * X)
 
 
 def test_predict_table__without_a_file_returns_its_columns_as_a_frame(search, tmp_path):
@@ -180,7 +232,7 @@ def test_choice__says_why_its_bound_says_nothing():
     assert any(
         line.startswith("No bound below 100% for the error: no ") for line in lines
     )
-    assert any(line.startswith("Caveat   100 labeled rows with") for line in lines)
+    assert any(line.startswith("Caveat    100 labeled rows with") for line in lines)
     assert sum("see plan_bound, which prints how many" in line for line in lines) == 1
 
 

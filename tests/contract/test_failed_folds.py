@@ -78,7 +78,7 @@ def test_failed_fold__is_named_first_and_no_note_blames_luck(name):
     outcome = CASES[name]()
     lines = str(outcome).splitlines()
     first, text = lines[0], " ".join(str(outcome).split())
-    assert first.startswith("Warning  1 of 5 fits failed (fold ")
+    assert first.startswith("Warning   1 of 5 fits failed (fold ")
     assert "RuntimeError: " in first
     assert "its 40 groups" in text if name == "groups" else "its 40 rows" in text
     is_regression = name == "regression"
@@ -88,7 +88,7 @@ def test_failed_fold__is_named_first_and_no_note_blames_luck(name):
     assert "likely lucky" not in text
     certificate = outcome.certificates["one_fold"]
     assert certificate.certified
-    assert str(certificate).startswith("Warning  1 of 5 fits failed")
+    assert str(certificate).startswith("Warning   1 of 5 fits failed")
 
 
 def test_failed_fold__leaves_the_note_where_other_folds_are_above_the_bound():
@@ -130,7 +130,7 @@ def test_failed_fold__of_a_regressor_prints_no_infinite_number(report):
         assert any("none: too few labeled rows for" in table for table in shown)
     assert not re.findall(r"\b(?:inf|nan)\b", " ".join(shown))
     assert "off: fits failed, model trained on all labels" in shown[0]
-    assert "Caveat   rows without a prediction count as infinitely far" in shown[0]
+    assert "Caveat    rows without a prediction count as infinitely far" in shown[0]
 
 
 class RaisesOnAllRows(LogisticRegression):
@@ -146,8 +146,8 @@ def test_failed_fit_on_all_rows__is_named_and_first_if_it_was_to_be_deployed(opt
     text = "the fit on all labels failed (RuntimeError: my bug (test_failed_folds.py, "
     place = "; the model trained on 80% of the labels is deployed in its place"
     assert outcome.choice.deploy == "one_fold"
-    assert str(outcome).startswith(f"Warning  {text}") == bool(options)
-    assert (f"Caveat   {text}" in str(outcome)) == (not options)
+    assert str(outcome).startswith(f"Warning   {text}") == bool(options)
+    assert (f"Caveat    {text}" in str(outcome)) == (not options)
     assert (place in str(outcome)) == bool(options)
 
 

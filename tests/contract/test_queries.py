@@ -182,7 +182,7 @@ def test_choice__says_both_bounds_and_what_labels_are_expected_to_give(
 ):
     text = " ".join(str(outcome.choice).split())
     queries = outcome.choice.queries
-    assert "With labels of 50 pool rows on which both models differ the bound" in text
+    assert "with labels of 50 pool rows on which both models differ the bound" in text
     assert "an estimate" in text
     assert queries.smallest < queries.expected < queries.pool_only
     limits = np.array([queries.smallest, queries.pool_only])
@@ -552,5 +552,5 @@ def test_choice__asks_for_no_labels_that_would_hardly_help(outcome):
         all_rows_codes=queries.all_rows_codes[few],
     )  # fmt: skip
     text = dict(queries.lines())[""]
-    assert "Labels of 4 pool rows on which both models differ would hardly" in text
+    assert "labels of 4 pool rows on which both models differ would hardly" in text
     assert "if each model is right" not in text

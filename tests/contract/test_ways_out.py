@@ -35,7 +35,7 @@ def test_prefit__without_an_error_asks_whether_it_was_trained_on_these_rows():
     assert not right.all()
     asks = "no error on {} rows: was it trained on these rows?"
     made = dsel.certify(model, X[right], Y[right], cv="prefit")
-    assert f"Caveat   the model makes {asks.format(right.sum())}" in str(made)
+    assert f"Caveat    the model makes {asks.format(right.sum())}" in str(made)
     assert made.certified
     assert "trained on these" not in str(dsel.certify(model, X, Y, cv="prefit"))
 
@@ -56,8 +56,7 @@ def test_prefit__without_an_error_asks_whether_it_was_trained_on_these_rows():
     (lambda made: made.report("x.html"),
      "; dsel.write_report(outcome, path) writes a page, and `certified_report` "
      "has the limits of each class."),
-    (lambda made: made.score, "'score'; it is `model.score` here."),
-    (lambda made: made.predict_proba, "it is `model.predict_proba` here."),
+    (lambda made: made.choice.score, "'score'; it is `outcome.score`."),
     (lambda made: made.choice.predict, "'predict'; it is `outcome.predict`."),
     (lambda made: made.choice.best_score_, "it is `choice.criterion_value`."),
     (lambda made: made.choice.parms, "'parms'; did you mean 'params'?"),
@@ -203,13 +202,13 @@ def test_completion__offers_what_users_need():
 
 def test_prompt__shows_calls_that_run_and_a_print_does_not(monkeypatch, tmp_path):
     outcome = certify(MODEL)
-    result, _, steps = repr(outcome).rpartition("\nNext")
-    lines = result.splitlines()
-    assert {*lines} == {*str(outcome).splitlines()}
+    printed, shown = str(outcome).splitlines(), repr(outcome).splitlines()
+    steps = [line for line in shown if line not in printed]
+    assert {*shown} == {*printed, *steps}
     # Next steps stand together, at the end.
-    assert lines[-2].startswith("Seed ")
-    assert lines[-1].startswith("Next ")
-    calls = re.findall(r"`([^`]+)`", steps)
+    names = [line.partition(" ")[0] for line in shown]
+    assert names[names.index("Seed") + 1 :] == ["Next"] * names.count("Next")
+    calls = [call for step in steps for call in re.findall(r"`([^`]+)`", step)]
     assert "monitor(X_new)" in calls
     monkeypatch.chdir(tmp_path)
     names = {"outcome": outcome, "X_new": X}
@@ -239,7 +238,7 @@ def test_plan__names_what_its_candidates_differ_in_and_how_to_run_it():
     )
     assert repr(plan).startswith(f"{plan}\n  Next: `run()`, or `run(out=")
     assert repr(dsel.open_pool(X)).splitlines()[1] == (
-        "Next     `dsel.certify(model, X, y, pool)`"
+        "Next      `dsel.certify(model, X, y, pool)`"
     )
 
 
@@ -275,7 +274,7 @@ def test_column_that_gives_the_label__is_a_caveat_as_in_the_shell():
     frame = pd.DataFrame(X).add_prefix("c").assign(leak=np.where(Y == 1, 7, 8))
     says = "column 'leak' alone gives {} in all labeled rows; leave it out, unless"
     made = dsel.certify(MODEL, frame, pd.Series(Y, name="ill"), random_state=0)
-    assert f"\nCaveat   {says.format(repr('ill'))}" in str(made)
+    assert f"\nCaveat    {says.format(repr('ill'))}" in str(made)
     fitted = LogisticRegression().fit(frame[::2], Y[::2])
     made = dsel.certify(fitted, frame[1::2], Y[1::2], cv="prefit")
     assert says.format("`y`") in str(made)
@@ -307,7 +306,7 @@ def test_number_without_a_guarantee__is_named_where_the_bound_is_nan():
     assert np.isnan(made.certificate.bound)
     number = made.certificate.amount(made.certificate.number)
     assert f"the computed {number} is no bound" in str(made)
-    assert "\nNumber   `certificate.number` has it, and `certif" in str(made)
+    assert "\nNumber    `certificate.number` has it, and `certif" in str(made)
     assert "Number " not in str(certify(MODEL))
 
 
@@ -324,9 +323,9 @@ def test_comparison__shows_how_labels_are_brought():
     rows = np.random.default_rng(0).normal(size=(500, 2))
     made = dsel.compare_models(*models, rows, n_queries=9, random_state=0)
     calls = "`query_rows()`; label these, then `certify_with_labels(labels)`"
-    assert repr(made) == f"{made}\nNext     {calls}"
+    assert repr(made) == f"{made}\nNext      {calls}"
     assert str(made).endswith(
-        "Seed     random_state=0 draws the same rows to label again"
+        "Seed      random_state=0 draws the same rows to label again"
     )
     labeled = made.certify_with_labels(np.zeros(len(made.query_rows())))
     assert repr(labeled) == str(labeled)

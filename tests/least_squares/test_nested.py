@@ -104,7 +104,7 @@ def test_fit__with_a_pool_bounds_the_model_of_all_rows_as_the_main_search(table)
 
 def test_fit__says_how_far_off_predictions_can_be(found):
     lines = str(found.choice_).splitlines()
-    assert lines[1].startswith("Chosen: regularization=")
+    assert lines[1].startswith("Chosen    regularization=")
     assert re.fullmatch(
         r"90% of predictions are off by at most 0\.\d+ \(95% confidence\), model "
         r"trained on 80% of the labels", lines[0],

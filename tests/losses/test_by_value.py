@@ -138,7 +138,7 @@ def test_main_bound__does_not_depend_on_the_values_and_has_half_of_delta():
 
 def test_report_by__without_a_pool_is_of_one_model():
     with_pool, without = (plan(pool=each).run() for each in (POOL, None))
-    assert list(without.choice.reports_by_value) == ["one_fold"]
+    assert list(without.choice.by_model("report_by_value")) == ["one_fold"]
     report = without.report_by_value()
     limits = with_pool.report_by_value().limits
     # Its labels have all of delta.

@@ -62,7 +62,7 @@ def test_choice__compares_every_loss_of_all_rows_with_a_constant(loss, line):
     assert record["constant_loss"] == choice.constant_loss
     del record["constant"], record["constant_loss"]  # as older versions wrote it
     older = type(choice).from_json(json.dumps(record))
-    assert "For comparison: always" not in str(older)
+    assert "Compare   always" not in str(older)
     assert older.certificates == choice.certificates
 
 

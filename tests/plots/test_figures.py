@@ -44,9 +44,9 @@ from dsel.report import write_report
 from dsel.report.page import report_html
 from dsel.results import BoundedValues, ModelComparison, ReportByValue
 from dsel.results.caveats import Caveat, Effect
-from dsel.rounded_texts import in_percent
+from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.design.certificate_methods import METHODS
-from dsel.search.planning.plan_bound import name_row
+from dsel.search.planning.plan_bound import describe_row, name_row
 
 MIN_MAX = (np.min, np.max)
 GRID = {"n_neighbors": [1, 3, 9, 27], "weights": ["uniform", "distance"]}
@@ -319,14 +319,27 @@ def test_plot_timing__sums_the_seconds(bounded):
 def test_plot_bound_plan__has_a_line_for_each_certificate():
     several = dsel.plan_bound(500, 100_000, n_candidates=225, error=0.1, cv=[2, 5, 10])
     ax = plot_bound_plan(several)
-    labels = [name_row(name) for name in several["certificate"].values.tolist()]
-    assert sorted(texts(ax)) == sorted(labels)
-    assert ax.get_title(loc="left").startswith("Smallest bound to expect (orange): ")
+    names = several["certificate"].values.tolist()
+    shown = [" ".join(text.split()) for text in texts(ax)]
+    assert sorted(shown) == sorted(map(describe_row, names))
+    assert all(f"({name})" in describe_row(name) for name in ("cv_bound", "best_fold"))
+    smallest = several.bound.isel(certificate=names.index("one_fold"))
+    n_folds = several.n_folds.values[np.argmin(smallest.values)]
+    assert " ".join(ax.get_title(loc="left").split()) == (
+        f"Smallest bound to expect: {about_percent(float(smallest.min()))}, chosen "
+        f"model, trained without a fold, {n_folds} folds"
+    )
+    narrow = Figure(figsize=(3.8, 3.6)).add_subplot()
+    assert sorted(texts(plot_bound_plan(several, ax=narrow))) == sorted(
+        map(name_row, names)
+    )
     one = several.sel(n_folds=[5])  # of which there is nothing to connect
     ax = plot_bound_plan(one)
     widths = [bar.get_width() for bar in ax.containers[0]]
     assert widths == sorted(one.bound.values.ravel())
-    assert texts(ax)[0] == f"trained without a fold: {in_percent(widths[0])}"
+    assert (
+        texts(ax)[0] == f"chosen model, trained without a fold: {in_percent(widths[0])}"
+    )
     assert "with 5 folds" in ax.get_xlabel()
     # A bar in the color of texts would not be seen on a dark ground.
     assert INK not in [to_hex(bar.get_facecolor()) for bar in ax.patches]
@@ -381,7 +394,7 @@ def test_plots__say_of_estimates_that_nothing_is_guaranteed():
     assert constant.startswith("always predicting ")
     assert legend_texts(ax) == ["no guarantee", TO_COMPARE]
     assert are_hatched(ax)
-    assert ax.get_title("left") == f"No guarantee: about {100 * estimate:.1f}%"
+    assert ax.get_title("left") == f"No guarantee: error about {100 * estimate:.1f}%"
     end = f"No guarantee; estimate about {100 * estimate:.1f}%"
     assert plot_surface(estimated).get_title("left").endswith(end)
 
@@ -581,10 +594,13 @@ def test_plot_folds__has_a_dot_for_each_fold_and_a_line_at_the_mean():
     # Two numbers are cross-validated: one ranks candidates, one is of the search.
     whole = dsel.select(cube).certificate.estimate
     least, most = (100 * f(rates.isel(n_neighbors=order[at]).values) for f in MIN_MAX)
-    assert ax.get_title(loc="left").replace("\n", " ") == (
-        f"Chosen: {mean:.1f}% (inner cross-validation), folds {least:.1f}% to "
-        f"{most:.1f}%. The whole search: {100 * whole:.1f}% (cross-validation)"
+    assert " ".join(ax.get_title(loc="left").split()) == (
+        f"Chosen: n_neighbors={chosen} Error about {mean:.1f}%, {least:.1f}% to "
+        f"{most:.1f}% on single folds"
     )
+    what = " ".join(ax.get_legend().get_title().get_text().split())
+    estimate = f"The whole search: {100 * whole:.1f}% (cross-validation)"
+    assert what.startswith(f"{estimate}. Inner cross-validation, from ")
 
 
 @pytest.fixture(scope="module")
@@ -678,8 +694,8 @@ def test_plot_bound_by_labels__falls_and_marks_the_run():
         for factor in (1, 4)
     )
     assert ax.get_title(loc="left").replace("\n", " ") == (
-        f"4 times as many labels: a bound of {in_percent(later)} on average, and of "
-        f"{in_percent(now)} with as many as here"
+        f"Bound to expect: {about_percent(now)} with {int(cube.n_labeled):,} labels, "
+        f"{about_percent(later)} with {4 * int(cube.n_labeled):,}"
     )
     with pytest.raises(ValueError, match="off predictions are, got 'Misses of 1'"):
         plot_bound_by_labels(run({"n_neighbors": [1]}, loss=dsel.losses.recall(1)))
@@ -980,14 +996,15 @@ def test_plot_folds__of_a_procedure_has_the_estimate_of_its_certificate(loss):
     [large] = [line for line in ax.lines if line.get_marker() == "o" and line.get_ms()
                and len(line.get_xdata()) == 1]  # fmt: skip
     assert large.get_xdata()[0] == estimate
-    title = ax.get_title("left").replace("\n", " ")
-    assert title.startswith(f"KNeighborsClassifier: {100 * estimate:.1f}% (cross-")
+    who, what = ax.get_title("left").split("\n")[:2]
+    assert who == "KNeighborsClassifier"
+    assert f" about {100 * estimate:.1f}%, " in what
     assert legend_texts(ax) == ["a fold", "all folds together"]
 
 
 def test_plot_folds__of_squared_errors_names_them_beside_the_number():
     ax = dsel.certify(Ridge(), *regression(), random_state=0).plot.folds()
-    assert ax.get_title("left").startswith("Ridge: root mean squared error ")
+    assert ax.get_title("left").startswith("Ridge\nRoot mean squared error ")
 
 
 def test_plot_folds__has_no_errors_below_zero():
@@ -1031,4 +1048,5 @@ def test_plot_folds__names_both_cross_validated_numbers_of_a_declared_loss():
     cube = run({"n_neighbors": [1, 9]}, loss=dsel.losses.recall(1))
     estimate = dsel.select(cube).certificate.estimate
     end = f"The whole search: {100 * estimate:.1f}% (cross-validation)"
-    assert plot_folds(cube).get_title("left").replace("\n", " ").endswith(end)
+    what = plot_folds(cube).get_legend().get_title().get_text()
+    assert what.replace("\n", " ").startswith(f"{end}. Inner ")

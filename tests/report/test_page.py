@@ -73,10 +73,10 @@ def words(page):
 
 def test_report_html__says_what_is_guaranteed_as_the_choice_does(outcome, outcome_page):
     text = words(outcome_page)
-    shown_rows = [row for name, row in outcome.choice.shown_rows() if name != "Assumes"]
-    options = [row for row in shown_rows if row.startswith("Deployed: ")]
-    assert [row for row in shown_rows if row not in text] == options
-    is_said = "Predictions are made by the first of these two models." in text
+    shown_rows = [row for row in outcome.choice.shown_rows() if row[0] != "Assumes"]
+    options = [row for name, row in shown_rows if name == "Deployed"]
+    assert [row for _, row in shown_rows if row not in text] == options
+    is_said = "Deployed: the first of these two models" in text
     assert is_said == bool(options)
     assert "Error at most" in text
     has_terms = outcome.choice.certificate.method == "cv_bound"
@@ -121,18 +121,15 @@ def test_report_html__begins_with_sections_open_and_comparisons_at_the_figure(
     more = ", and more labels" if is_nested else ""  # of others this is not drawn
     assert opened[:2] == [f"What the bound assumes{more}", "The classes"]
     text = words(page)
-    compared = [
-        text for name, text in outcome.choice.shown_rows() if name == "For comparison"
-    ]
+    compared = [text for name, text in outcome.choice.shown_rows() if name == "Compare"]
     assert compared
     at_figure = text.index("A bar is the bound"), text.index("What the bound assumes")
     assert text.index(" labeled rows 200") < at_figure[0]
     places = [text.index(line) for line in compared]
     assert at_figure[0] < min(places) <= max(places) < at_figure[1]
     assert "those of the proofs; what is not listed is not needed here." in text
-    holdout = "bound that a 20% hold-out set would give on average" in text
-    assert holdout == np.isfinite(outcome.choice.expected_holdout)
-    assert "what always predicting the same gives on the labeled rows." in text
+    assert f"Dashed, only to compare: {'; '.join(compared)}." in text
+    assert all(text.count(line) == 1 for line in compared)
     pale = "Its pale part is for the pool rows on which the model trained on all"
     assert (pale in text) == ("all_rows" in outcome.choice.bounded_models)
 
@@ -352,7 +349,7 @@ def test_report_html__names_tables_baseline_classes_and_folds():
     assert "labeled table <rows>.csv target bought pool pool model svm" in text
     share = f"{100 * np.mean(y == 'yes'):.1f}%"
     assert text.count(f"the largest class, no, errs on {share}") == 1
-    heads = "class labeled rows of all rows recall, all folds"
+    heads = "class labeled rows of all rows"
     assert f"{heads} no {(y == 'no').sum()}" in text
     fold = outcome.choice.fold
     own = outcome.results.outer_confusion.isel(fold=fold).values.astype(int)

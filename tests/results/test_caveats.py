@@ -61,7 +61,7 @@ def test_choice__says_what_voids_then_what_weakens_then_what_is_good_to_know():
     models = {"one_fold": BoundedModel("one_fold", 0, {"C": 1.0}, made)}
     choice = Choice("cv_error", 0.1, models, "one_fold", caveats=(WEAK, INFO))
     names = [name for name, _ in choice.shown_rows() if name]
-    assert names == ["Caveat", "Caveat", "Caveat"]
+    assert names == ["Chosen", "Caveat", "Caveat", "Caveat"]
     assert choice.remarks == ("WEAKENS", "INFO")
     assert choice.certificate.reasons == ("VOIDS", "second")
 
@@ -76,7 +76,7 @@ def test_what_weakens_a_plan__is_said_by_every_choice_from_its_cube():
     assert "equal rows of other folds" in copied.text
     for choice in (outcome.choice, dsel.select(outcome, "cv_error")):
         assert copied in choice.caveats
-        assert str(choice).startswith("Warning  ")
+        assert str(choice).startswith("Warning   ")
     assert "by nearest" not in str(outcome.choice)  # what is about the plan stays there
 
 
@@ -198,7 +198,7 @@ def test_a_model_that_predicts_one_class_only__is_the_first_thing_said():
             (given, "model as given"),
             (given.certified_report(), "model as given"),
         ):
-            first = f"Warning  the {model} predicted 'ok' for all of 200 labeled rows"
+            first = f"Warning   the {model} predicted 'ok' for all of 200 labeled rows"
             assert str(shown).startswith(first) == is_told
             assert str(shown).count("predicted 'ok'") == is_told
 
@@ -333,7 +333,7 @@ def test_a_class_that_a_model_never_finds__is_the_first_thing_said():
     tree = DecisionTreeClassifier(max_depth=1, random_state=0)
     said = str(dsel.certify(tree, rows, y, random_state=0).choice)
     assert said.startswith(
-        "Warning  the model trained on 80% of the labels found none of "
+        "Warning   the model trained on 80% of the labels found none of "
         "50 rows of the class 'c'"
     )
     # One that knows its training rows alone finds none that it has not seen.
@@ -366,7 +366,7 @@ def test_the_other_model__is_named_where_it_finds_the_class_that_one_misses():
     X[:, 0] += 3 * (y == "fraud")
     outcome = dsel.certify(NeedsMany(random_state=0), X, y, pool, random_state=0)
     said = str(outcome.choice)
-    assert said.startswith("Warning  the model trained on 80% of the labels predicted")
+    assert said.startswith("Warning   the model trained on 80% of the labels predicted")
     assert "; deploy='all_rows' deploys it" in said
     assert "the warning above is about the deployed model alone: the model tra" in said
 

@@ -24,13 +24,12 @@ ESTIMATE = Caveat(Effect.VOIDS, "it is an estimate")
 FAILED = Caveat(Effect.INFO, "2 fits failed")
 FIFTHS = "80% of the labels"
 ONE, ALL = "model trained on 80% of the labels", "model trained on all labels"
-COMPARED = (
-    "For comparison: a 20% hold-out set would give a bound of about {} on average"
-)
+COMPARED = "Compare   a 20% hold-out set would give a bound of about {} on average"
 BETWEEN = ", between these two"
 ASSUMED = (
-    "Assumes  labeled rows and pool rows are independent draws from one population, "
-    "which nothing tests without a pool (several rows of one customer: pass `groups`); "
+    "Assumes   labeled rows and pool rows are independent draws from one population, "
+    "which nothing tests without a pool (if several rows are of one customer, this "
+    "bound is void: run again with `groups`); "
     "the attribute `certificate` lists all"
 )
 JOINTLY = "95% confidence that both bounds hold"
@@ -56,10 +55,10 @@ def bounded(made, candidate=3, params=MappingProxyType({"C": 8.0, "gamma": 0.1})
     return BoundedModel(made.model_name, candidate, dict(params), made)
 
 
-CHOSEN = "Chosen: C=8.0, gamma=0.1"
+CHOSEN = "Chosen    C=8.0, gamma=0.1"
 DEPLOYED = {
-    "one_fold": "Deployed: the first model (the second with deploy='all_rows')",
-    "all_rows": "Deployed: the first model (the second with deploy='one_fold')",
+    "one_fold": "Deployed  the first model (the second with deploy='all_rows')",
+    "all_rows": "Deployed  the first model (the second with deploy='one_fold')",
 }
 LINES = [
     ({}, [f"Error at most 15.1% (95% confidence), {ONE}",
@@ -73,20 +72,20 @@ LINES = [
         "all_rows": bounded(certificate(0.1777, "all_rows"), 5, {"C": 2.0})}},
      [f"Error at most 15.1% (95% confidence), {ONE}",
       f"Error at most 17.8% ({JOINTLY}), {ALL}",
-      f"Chosen on {FIFTHS}: C=8.0, gamma=0.1", "Chosen on all labels: C=2.0",
+      f"Chosen    C=8.0, gamma=0.1 (on {FIFTHS})", "Chosen    C=2.0 (on all labels)",
       COMPARED.format("14.0%")]),
     # About .15034 is 15.0%, which the bound would seem to exceed.
     ({"expected_holdout": 0.15034, "largest_class": "ok", "largest_class_error": 0.349,
       "bounded_models": {
           "one_fold": bounded(certificate(trained_on=FIFTHS, estimate=0.1128))}},
      [f"Error at most 15.1% (95% confidence), {ONE}",
-      "Error about 11.3% (cross-validated, an estimate)",
+      "Estimate  error about 11.3% (cross-validated, no guarantee)",
       COMPARED.format("15.1%"),
-      "For comparison: always predicting the largest class, ok, errs on 34.9% of the "
-      "labeled rows"]),
+      "Compare   always predicting the largest class, ok, errs on 34.9% of the labeled "
+      "rows"]),
     ({"bounded_models": {"all_rows": bounded(certificate(model_name="all_rows"))},
       "deploy": "all_rows", "expected_holdout": nan, "caveats": (FAILED,)},
-     [f"Error at most 15.1% (95% confidence), {ALL}", "Caveat   2 fits failed"]),
+     [f"Error at most 15.1% (95% confidence), {ALL}", "Caveat    2 fits failed"]),
 ]  # fmt: skip
 
 
@@ -110,11 +109,11 @@ def test_choice__is_a_few_lines(fields, lines):
 
 @pytest.mark.parametrize(("fields", "texts"), [
     ({"assumptions": full_list([Assumption("A1", says="groups are")]), "n_groups": 9},
-     ["Assumes  groups are; the attribute `certificate` lists all"]),
+     ["Assumes   groups are; the attribute `certificate` lists all"]),
     ({"assumptions": full_list([Assumption("A1", says="new rows")], has_pool=False)},
-     ["Assumes  new rows, which nothing tests without a pool (several rows of one cu"]),
+     ["Assumes   new rows, which nothing tests without a pool (if several rows are o"]),
     ({"assumptions": full_list([Assumption("A1", says="new rows")]), "n_unlabeled": 9},
-     ["Assumes  new rows (several rows of one customer: pass `groups`); the attri"]),
+     ["Assumes   new rows (if several rows are of one customer, this bound is void:"]),
     # Without a bound nothing is assumed: its line says why there is none.
     ({"assumptions": full_list([Assumption("A1", "violated", "copies")])}, []),
     ({"caveats": (ESTIMATE,)}, []),
@@ -147,32 +146,32 @@ VIOLATED = Assumption("A1", "violated", "the rows come in groups")
 READ = [
     ({"assumptions": full_list([KNOWN], has_pool=False)}, True,
      ["Error at most 15.1%", "one population (A1). The two-sample test sees no diff",
-      " (A3)\n", " (A5)\n", "\nAssumes  `predict` treats each row by itself (A7)"]),
+      " (A3)\n", " (A5)\n", "\nAssumes   `predict` treats each row by itself (A7)"]),
     ({"label_term": 0.1411, "disagreement_term": 0.00921, "n_duplicates": 1_200,
       "n_unlabeled": 100_000}, True,
      # The parts add up to the bound as they are printed.
-     ["Origin   14.2% from errors on labeled rows, 0.9% from pool rows on which "
+     ["Origin    14.2% from errors on labeled rows, 0.9% from pool rows on which "
       "the models differ (nested)",
       "1,200 of 100,000 pool rows equal labeled rows", " (A4)\n"]),
     ({"assumptions": full_list([VIOLATED]), "caveats": (ESTIMATE,),
       "is_estimate": True},
      False, ["No guarantee, since it is an estimate: about 15.0%",
-             "Caveat   A1 (independent draws from one population) is violated: the "
+             "Caveat    A1 (independent draws from one population) is violated: the "
              "rows come in groups"]),
     ({"assumptions": ()}, False, ["No guarantee, since the results lost their attr"]),
     ({"bound": 1.2, "n_labeled": 30}, True,
      ["No bound below 100% for the error: too few labeled rows, model trained on",
-      "Caveat   30 labeled rows with as many errors give no smaller bound; more lab"]),
+      "Caveat    30 labeled rows with as many errors give no smaller bound; more lab"]),
     ({"bound": 1.2, "label_term": 0.7, "disagreement_term": 0.5}, True,
      ["No bound below 100% for the error: too few labeled rows and pool rows, "]),
     ({"bound": 1.6, "label_term": 0.2, "disagreement_term": 1.4}, True,
      ["No bound below 100% for the error: the pool's part alone is above 100%",
-      "Origin   no limit below 100% from pool rows on which the models differ (nest"]),
+      "Origin    no limit below 100% from pool rows on which the models differ (nest"]),
     ({"bound": 2.4, "label_term": 1.0, "disagreement_term": 1.4,
       "loss": "recall('fraud')", "title": "Misses of 'fraud'"}, True,
      ["No bound below 100% for the misses of 'fraud': models may differ on as many "
       "pool rows as the class has, model",
-      "Origin   no limit below 100% from pool rows on which the models differ (nest"]),
+      "Origin    no limit below 100% from pool rows on which the models differ (nest"]),
     ({"bound": 1.0, "estimate": 1.0}, True, ["the error: no prediction was right, m"]),
     ({"bound": 1.0, "estimate_of_models": 0.1}, True, ["the error: fits failed, mod"]),
     ({"assumptions": full_list([VIOLATED]), "bound": 1.2}, False,

@@ -34,8 +34,8 @@ def test_deployed__has_all_about_each_model(outcome):
         assert each.model is outcome.models[name]
         assert each.model.n_neighbors == each.params["n_neighbors"]
         assert each.report is outcome.certified_report(name)
-        assert each.candidate == outcome.choice.candidates[name]
-        assert each.params == outcome.choice.params_of[name]
+        assert each.candidate == outcome.choice.bounded_models[name].candidate
+        assert each.params == outcome.choice.bounded_models[name].params
         assert each.fold == outcome.certificates[name].fold
 
 
@@ -89,7 +89,7 @@ def test_older_record__is_read_as_one_record_for_each_model(outcome):
     assert Choice.from_json(json.dumps(record)) == outcome.choice
     del record["candidates"], record["params_of"]  # 0.1 had what was chosen alone
     read = Choice.from_json(json.dumps(record))
-    assert read.params_of["all_rows"] == outcome.choice.params
+    assert read.bounded_models["all_rows"].params == outcome.choice.params
 
 
 @pytest.mark.parametrize("change", [
@@ -153,7 +153,7 @@ def test_choice__says_why_one_bound_is_much_larger(outcome):
 def test_choice__advises_queries_where_they_are_expected_to_help(outcome):
     plain = with_bounds(outcome.choice, 0.1, 0.2, report=None)
     advice = (
-        "Next     with n_queries=50 and labels of 50 pool rows the bound of the model "
+        "Next      with n_queries=50 and labels of 50 pool rows the bound of the model "
         "trained on all labels would be about 15.0% in place of 20.0%, and the other "
         "one 10.4% in place of 10.0% (for a search of other labeled rows: a second one "
         "of these proves nothing)"
@@ -212,7 +212,7 @@ def test_holdout_set_with_a_smaller_bound__is_said_to_be_between(outcome):
 def test_choice__prints_the_call_that_plans_more_labels(outcome):
     large = with_bounds(outcome.choice, 0.6, 0.7, estimate=0.4)
     call = large.plan_call
-    end = f"\nNext     to see how many labels a bound of 50% needs, run {call}"
+    end = f"\nNext      to see how many labels a bound of 50% needs, run {call}"
     assert str(large).endswith(end)
     assert "the bound says little" not in str(large)
     numbers = outcome.certificate.n_labeled, outcome.certificate.n_unlabeled

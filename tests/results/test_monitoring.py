@@ -12,6 +12,6 @@ def test_monitor__has_one_word_for_below_above_and_refuted(limit):
     report = MonitorReport(0.01, 300, 0, (test,))
     is_in_doubt = limit < 0.1
     line = str(report).splitlines()[1]
-    assert line.startswith(["Kept     Error", "In doubt Error"][is_in_doubt])
+    assert line.startswith(["Kept      Error", "In doubt  Error"][is_in_doubt])
     assert ("chance may explain it" in line) == is_in_doubt
     assert not report.is_refuted

@@ -105,7 +105,7 @@ def test_loss__by_exact_pruning_chooses_as_the_exhaustive_search(loss):
         plan(grid=grid, loss=loss, prune=prune).run() for prune in ("exact", False)
     )
     assert pruned.results.outer_candidate.equals(whole.results.outer_candidate)
-    assert pruned.choice.candidates == whole.choice.candidates
+    assert pruned.choice.by_model("candidate") == whole.choice.by_model("candidate")
     for deploy, certificate in whole.certificates.items():
         assert pruned.certificates[deploy].unclipped == certificate.unclipped
 

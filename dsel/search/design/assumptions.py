@@ -134,7 +134,8 @@ class PoolFacts:
                 f"{near.n_near:,} of {near.n_rows:,} labeled rows have another labeled "
                 f"row as their nearest one, and by chance {near.n_expected:,} would, "
                 f"so they seem to come in groups, such as several rows of one "
-                f"customer, of which the pool has others; pass groups='customer'"
+                f"customer, of which the pool has others: no bound of this run holds, "
+                f"so run again with groups='customer'"
             )
         else:
             return ""

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -11,7 +11,13 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 from sklearn.base import BaseEstimator
 
-from dsel.arrays import Features, Integers, check_dimensions, check_rows, validate_data
+from dsel.arrays import (
+    Features,
+    Integers,
+    check_dimensions,
+    check_rows,
+    validate_data,
+)
 from dsel.candidates import takes_nan
 from dsel.checks import as_array, listing, show
 from dsel.data.frames import (
@@ -36,6 +42,8 @@ from dsel.results.row_hashes import RowHashes, load_row_hashes
 from dsel.results.run_tables import load_schema
 from dsel.search.outcomes.intervals import Tolerance, tolerance_certificates
 from dsel.typing import Options, PathLike, RowsLike
+
+T = TypeVar("T")
 
 
 class LabeledColumns(BaseEstimator):
@@ -112,6 +120,12 @@ class InputFormat:
             return X  # the model raises an error that says what is wrong
         if isinstance(X, Sequence):
             as_array(X, "X")  # raises where rows have several lengths
+        if self.columns is not None and len(self.columns) == 1 and _is_column(X):
+            [name] = self.columns
+            raise ValueError(
+                f"`X` must be a data frame with the column {name!r}, got one value for "
+                f"each row; pass pandas.DataFrame({{{name!r}: X}})."
+            )
         if estimator is None:
             X = rows_by_name(X, self.columns, " of the labeled rows")
             check_dimensions(X, self.n_columns)
@@ -144,6 +158,34 @@ class InputFormat:
                 return frame_like(frame_of(rows).given, self.frame_schema).native
             return frame_of(rows).numbers
         return rows.to_numpy() if hasattr(rows, "to_numpy") else rows
+
+    def call(
+        self,
+        function: Callable[[Any], T],
+        X: RowsLike,
+        estimator: BaseEstimator | None = None,
+    ) -> T:
+        """Return what a function of a model returns for rows, as the model gets them.
+
+        Raises a TypeError that names the columns if the function fails because the
+        rows have no names of columns.
+        """
+        rows = self.convert(X, estimator)
+        try:
+            return function(rows)
+        except Exception as error:
+            if self.columns is None or has_named_columns(rows):
+                raise
+            try:
+                function(pd.DataFrame(rows, columns=list(self.columns)))
+            except Exception:  # names do not help
+                raise error from None
+            raise TypeError(
+                f"`X` must be a data frame, since the model finds columns by their "
+                f"names, got {type(X).__name__}; if its columns are "
+                f"{listing(self.columns, 8)}, in this order, pass pd.DataFrame(X, "
+                f"columns=names) with these names."
+            ) from error
 
     def _check_numbers(self, rows: Any) -> None:
         """Raise ValueError that names a column with a text in place of a number."""
@@ -185,6 +227,13 @@ class InputFormat:
     def table_schema(self) -> TableSchema | None:
         """Kinds of the columns; None without names."""
         return None if self.schema is None else TableSchema.from_json(self.schema)
+
+
+def _is_column(X: RowsLike) -> bool:
+    """Return whether rows are the values of one column, such as texts."""
+    if isinstance(X, Sequence):
+        return len(X) > 0 and isinstance(X[0], str | float | int)
+    return getattr(X, "ndim", 2) == 1
 
 
 @dataclass(frozen=True)

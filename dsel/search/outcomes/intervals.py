@@ -23,7 +23,10 @@ def tolerance_certificates(choice: Choice) -> Mapping[str, Certificate]:
     Then the largest part with a finite tolerance replaces it, if a report was declared:
     all tolerances of a report hold at once.
     """
-    certificates, report = choice.certificates, choice.tolerances.get(ONE_FOLD)
+    certificates, report = (
+        choice.certificates,
+        choice.by_model("tolerances").get(ONE_FOLD),
+    )
     bounds = [certificate.bound for certificate in certificates.values()]
     if report is None or any(map(isfinite, bounds)):
         return certificates
@@ -35,7 +38,7 @@ def tolerance_certificates(choice: Choice) -> Mapping[str, Certificate]:
     return {
         name: replace(
             certificate,
-            unclipped=choice.tolerances[name].off_by_at_most[largest],
+            unclipped=choice.by_model("tolerances")[name].off_by_at_most[largest],
             delta=report.delta,
             **loss_fields(loss),
             label_term=np.nan,

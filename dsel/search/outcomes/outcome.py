@@ -10,12 +10,13 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 
 from dsel.arrays import ArrayLike, Floats
 from dsel.cards import ShownRow, render_card
 from dsel.checks import attribute_error, check_choice, explain_unknown
 from dsel.data.labeled import LabeledRows
-from dsel.data.lazy import apply_by_block
+from dsel.data.lazy import apply_by_block, score_predictions
 from dsel.errors import DselWarning, GuaranteeWarning, names_of, warn
 from dsel.losses.base import Loss
 from dsel.names import N_LABELED
@@ -24,8 +25,8 @@ from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
-from dsel.results.certificate import CHOICE, NO_QUERIES
-from dsel.results.choice import NAMES_IN_OUTCOME, NEXT
+from dsel.results.certificate import CHOICE, ESTIMATE, NO_QUERIES
+from dsel.results.choice import COMPARED, NAMES_IN_OUTCOME, NEXT
 from dsel.results.choice_parts import ByModel
 from dsel.results.model_files import dump_model
 from dsel.results.monitoring import MonitorReport
@@ -63,8 +64,22 @@ WAYS: Final[Mapping[str, str]] = {
 """Ways to what users look for under these names."""
 SAVED: Final = "outcome"
 """Kind of a folder that `Outcome.save` has made: no run goes on from it."""
+OF_MODEL: Final = (
+    "classes_",
+    "decision_function",
+    "predict_log_proba",
+    "predict_proba",
+)
+"""Attributes that an outcome has if its deployed model has them."""
+DRAWN: Final = (ESTIMATE, COMPARED)
+"""Names of rows of texts that the figure of the bounds has."""
 CHECK_ROWS: Final = 200
 """Labeled rows for which a model must predict the same after it was read back."""
+
+
+def _model_has(method: str) -> Callable[["Outcome"], bool]:
+    """Return a check whether the deployed model has a method, as scikit-learn's."""
+    return lambda outcome: callable(getattr(outcome.model, method))
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,7 +143,9 @@ class Outcome:
 
     def __getattr__(self, name: str) -> NoReturn:
         end = ""
-        if name in NAMES_IN_OUTCOME:
+        if name in OF_MODEL:  # the model lacks it
+            end = f"; {type(self.model).__name__} has none."
+        elif name in NAMES_IN_OUTCOME:
             end = f"; it is `{NAMES_IN_OUTCOME[name].removeprefix('outcome.')}` here."
         elif name in WAYS:
             end = f"; {WAYS[name]}."
@@ -451,12 +468,14 @@ class Outcome:
             does not use are left out, and texts are converted as in the labeled rows.
         out
             A new file that ends in ``.parquet``, ``.csv`` or ``.zarr``. It gets its
-            name when it has all rows. None returns the predictions in memory.
+            name when it has all rows; missing folders are made. None returns the
+            predictions in memory.
         deploy
             ``one_fold`` or ``all_rows``; by default the model that is deployed.
         id
             Columns of the table that are copied to the predictions. None takes those of
-            `dsel select --id`; without any, ``row`` has the numbers of the rows.
+            `dsel select --id`; without any, ``row`` has the numbers of the rows, and a
+            file has the index of a pandas frame in their place, if it is its own.
         client
             Dask client; None is the current one, else local threads.
         verbose
@@ -711,17 +730,113 @@ class Outcome:
         >>> outcome.predict(X[:3]).tolist()
         [0, 0, 0]
         """
-        name = check_choice(
-            deploy or self.choice.deploy, "deploy", tuple(self.certificates)
-        )
-        model = self.models[name]
-        input_format = self.input_format
+        return self._call("predict", X, deploy)
 
-        def predict_block(rows: Any) -> NDArray[Any]:
-            return np.asarray(model.predict(input_format.convert(rows)))
+    @available_if(_model_has("predict_proba"))
+    def predict_proba(self, X: ArrayLike, *, deploy: str | None = None) -> Floats:
+        """Return probabilities of `classes_`; lazily for a Dask collection.
 
-        predictions: NDArray[Any] = apply_by_block(predict_block, X)
-        return predictions
+        Parameters
+        ----------
+        X, deploy
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray or dask.array.Array
+            Shape (n_rows, n_classes). No bound is about them.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from dsel import certify
+        >>> X, y = load_iris(return_X_y=True)
+        >>> certify(GaussianNB(), X, y, random_state=0).predict_proba(X[:2]).shape
+        (2, 3)
+        """
+        return self._call("predict_proba", X, deploy)
+
+    @available_if(_model_has("predict_log_proba"))
+    def predict_log_proba(self, X: ArrayLike, *, deploy: str | None = None) -> Floats:
+        """Return logarithms of the probabilities of `classes_`.
+
+        Parameters
+        ----------
+        X, deploy
+            As for `predict`.
+        """
+        return self._call("predict_log_proba", X, deploy)
+
+    @available_if(_model_has("decision_function"))
+    def decision_function(self, X: ArrayLike, *, deploy: str | None = None) -> Floats:
+        """Return scores of `classes_`; lazily for a Dask collection.
+
+        Parameters
+        ----------
+        X, deploy
+            As for `predict`.
+        """
+        return self._call("decision_function", X, deploy)
+
+    def score(
+        self,
+        X: ArrayLike,
+        y: LabelsLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        deploy: str | None = None,
+    ) -> float:
+        """Return the accuracy of the deployed model, or R^2 of a regressor.
+
+        It is a number about these rows. `monitor` tests whether they refute a bound.
+
+        Parameters
+        ----------
+        X, y
+            Rows and their labels, or numbers.
+        sample_weight
+            Weight of each row, shape (n_rows,); None for equal ones.
+        deploy
+            ``one_fold`` or ``all_rows``; by default the model that is deployed.
+
+        Returns
+        -------
+        float
+            Accuracy in [0, 1], or R^2, at most 1: an estimate, with no bound.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.svm import SVC
+        >>> from dsel import certify
+        >>> X, y = load_iris(return_X_y=True)
+        >>> outcome = certify(SVC(), X[::2], y[::2], random_state=0)
+        >>> round(outcome.score(X[1::2], y[1::2]), 2)
+        0.97
+        """
+        predicted = np.asarray(self.predict(X, deploy=deploy))
+        return score_predictions(self.model, y, predicted, sample_weight)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Labels of the deployed model, in the order of its probabilities.
+
+        A class that none of its training rows has is missing. Regressors have none.
+        """
+        return np.asarray(self.model.classes_)
+
+    def _call(self, method: str, X: ArrayLike, deploy: str | None) -> NDArray[Any]:
+        """Return what a method of a model returns, lazily for a Dask collection."""
+        names = tuple(self.certificates)
+        name = check_choice(deploy or self.choice.deploy, "deploy", names)
+        function, input_format = getattr(self.models[name], method), self.input_format
+
+        def call(rows: Any) -> NDArray[Any]:
+            return np.asarray(input_format.call(function, rows))
+
+        values: NDArray[Any] = apply_by_block(call, X)
+        return values
 
     def predict_interval(self, X: ArrayLike, *, deploy: str | None = None) -> Floats:
         """Return an interval for the target of each row, of a certified regressor.
@@ -775,11 +890,10 @@ class Outcome:
             check_choice(deploy, "deploy", tuple(self.certificates))
         choice, models, input_format = self.choice, self.models, self.input_format
 
-        def block_interval(rows: Any) -> Floats:
-            converted = input_format.convert(rows)
-            return predict_interval(choice, models, converted, deploy)
+        def interval(rows: Any) -> Floats:
+            return predict_interval(choice, models, rows, deploy)
 
-        intervals: Floats = apply_by_block(block_interval, X)
+        intervals: Floats = apply_by_block(partial(input_format.call, interval), X)
         return intervals
 
     def __str__(self) -> str:
@@ -790,12 +904,13 @@ class Outcome:
         return render_lines(self._rows_and_next_steps(), terminal_width())
 
     def _repr_html_(self) -> str:
-        return render_card(self._rows_and_next_steps(), self.results.dsel.bounds_svg())
+        figure = self.results.dsel.bounds_svg()
+        return render_card(self._rows_and_next_steps(), figure, drawn=DRAWN)
 
     def _rows_and_next_steps(self) -> list[ShownRow]:
         """Return all rows, with the next steps together at the end."""
-        shown_rows = [*self._shown_rows(), (NEXT, self._next_steps)]
-        return sorted(shown_rows, key=lambda row: row[0] == NEXT)
+        calls = [(NEXT, call) for call in self._next_calls]
+        return sorted([*self._shown_rows(), *calls], key=lambda row: row[0] == NEXT)
 
     def _shown_rows(self) -> list[ShownRow]:
         """Return the rows of the choice, and the seed that draws the same folds."""
@@ -810,20 +925,24 @@ class Outcome:
         return shown_rows
 
     @property
-    def _next_steps(self) -> str:
+    def _next_calls(self) -> list[str]:
         """Calls that run as they are printed, where `X_new` are new rows."""
-        steps = [
+        calls = [
             "`predict(X_new)`",
-            "`predict_table(X_new)` (a data frame; with out='predictions.csv' a file)",
-            "`plot()` for a figure",
-            "`monitor(X_new)` to test whether the promise holds for new rows",
+            "`predict_table(X_new)` makes a data frame, with out='predictions.csv' a "
+            "file",
+            "`plot()` draws a figure",
         ]
+        if any(b.certified and not b.says_nothing for b in self.certificates.values()):
+            calls.append(
+                "`monitor(X_new)` tests whether the promise holds for new rows"
+            )
         queries = self.choice.queries
         if queries is not None and queries.labels is None:
-            steps.insert(
+            calls.insert(
                 0, "`query_rows()`; label these, then `certify_with_labels(labels)`"
             )
-        return ", ".join(steps)
+        return calls
 
 
 def write_outcome(

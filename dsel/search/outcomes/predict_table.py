@@ -251,6 +251,8 @@ def predict_table(
     # A mistake in all rows raises in the first slice, before a file is created.
     first = next(records, None)
     head = predictor.head() if first is None else first.frame.iloc[:0]
+    names_of_rows = None if path is None else _index_columns(source, table.ids, head)
+    head = _name_rows(head, names_of_rows, 0)
     blocks = [head]
     with ExitStack() as stack:
         append: Append = blocks.append
@@ -263,7 +265,7 @@ def predict_table(
             file = predictions_file(path, head, table.dialect, rounded=rounded)
             append = stack.enter_context(file)
         while first is not None:
-            append(first.frame)
+            append(_name_rows(first.frame, names_of_rows, done))
             done += len(first.frame)
             unknown = merge_unknown_values(unknown, first.unknown)
             n_labeled += first.n_labeled
@@ -288,6 +290,44 @@ def predict_table(
         frame,
         n_labeled,
     )
+
+
+def _index_columns(
+    source: Any, ids: Sequence[str], head: pd.DataFrame
+) -> pd.DataFrame | None:
+    """Return the index of a pandas frame as columns of a file of predictions.
+
+    None if the file has other ids, or the index is the default one: then the file has
+    the numbers of the rows. `head` has the columns of the predictions.
+    """
+    if ids or not isinstance(source, pd.DataFrame):
+        return None
+    index = source.index
+    if index.equals(pd.RangeIndex(len(source))):
+        return None
+    columns = index.to_frame().reset_index(drop=True)
+    unnamed = ["index"] if index.nlevels == 1 else [f"level_{n}" for n in range(9)]
+    names = [
+        new if name is None else str(name)
+        for name, new in zip(index.names, unnamed, strict=False)
+    ]
+    if clashing := [name for name in names if name in head.columns and name != ROW]:
+        raise ValueError(
+            f"`source` has an index named {clashing[0]!r}, as a column of predictions "
+            f"is called; rename it by source.rename_axis('id')."
+        )
+    return columns.set_axis(names, axis=1)
+
+
+def _name_rows(
+    frame: pd.DataFrame, names: pd.DataFrame | None, start: int
+) -> pd.DataFrame:
+    """Return predictions with the names of rows, from `start` on, for their numbers."""
+    if names is None:
+        return frame
+    part = names.iloc[start : start + len(frame)].reset_index(drop=True)
+    predicted = frame.drop(columns=ROW).reset_index(drop=True)
+    return pd.concat([part, predicted], axis=1)
 
 
 @dataclass(frozen=True)

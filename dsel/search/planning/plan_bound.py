@@ -212,6 +212,25 @@ def name_row(certificate: str) -> str:
     return words.get(certificate, certificate)
 
 
+def describe_row(certificate: str) -> str:
+    """Return what a row of the table is about, in words that a figure can show alone.
+
+    Examples
+    --------
+    >>> describe_row("cv_bound")
+    'all candidates, by all folds (cv_bound)'
+    """
+    words = {
+        ONE_FOLD: "chosen model, trained without a fold",
+        ALL_ROWS: "chosen model, trained on all labels",
+        "cv_bound": "all candidates, by all folds (cv_bound)",
+        "best_fold": "all candidates, by their best fold (best_fold)",
+        "holdout": "all candidates, by one fold (holdout)",
+        PLAIN_HOLDOUT: "20% hold-out set, without dsel",
+    }
+    return words.get(certificate, certificate)
+
+
 def _count_text(n_rows: float) -> str:
     return NEVER_TEXT if n_rows == NEVER else f"{n_rows:,}"
 

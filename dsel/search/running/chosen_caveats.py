@@ -13,7 +13,7 @@ from dsel.losses.declared import JointBounds
 from dsel.option_values import ALL_ROWS
 from dsel.results import BoundedModel, Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats
-from dsel.results.certificate import short_params_text
+from dsel.results.certificate import params_text
 from dsel.rounded_texts import confidence, count_of, name_folds
 from dsel.search.design.folds import ModelRef
 from dsel.search.engine.counts import SearchCounts
@@ -121,7 +121,7 @@ def notes_on_dropped_candidates(
     chosen = of_all_rows.candidate
     if not means[chosen] > LARGE_EXCESS * means[best]:
         return []
-    params = short_params_text(search.axes.candidates[best])
+    params = params_text(search.axes.candidates[best])
     less = 100 * (1 - means[best] / means[chosen])
     text = (
         f"{params} was dropped early by some searches, and where it was not, its mean "

@@ -34,7 +34,7 @@ from dsel.results.caveats import (
     for_other_rows,
     make_caveats,
 )
-from dsel.results.certificate import attribute, params_text, short_params_text
+from dsel.results.certificate import attribute, params_text
 from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
@@ -168,7 +168,7 @@ def caveats_of_fits(
             named = np.array(candidate_params, object)[has_problem.ravel()]
             examples = ""
             if len(candidate_params) > 1:
-                shown = [f"({short_params_text(params)})" for params in named]
+                shown = [f"({params_text(params)})" for params in named]
                 examples = " " + shorten_text(
                     listing(shown, MOST_CANDIDATES_NAMED), 200
                 )

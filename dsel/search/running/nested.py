@@ -160,7 +160,7 @@ def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedM
     # The cube has no candidate of all rows. Where no bound names it, its model is not
     # returned, so that any candidate may stand there.
     chosen_candidates = ChosenCandidates(
-        choice.candidates.get(ALL_ROWS, outer[0]), tuple(outer)
+        choice.by_model("candidate").get(ALL_ROWS, outer[0]), tuple(outer)
     )
     # The plan repeats what was declared of the pool, so the count is that of the run.
     n_duplicates = int(cube[names.N_DUPLICATES])

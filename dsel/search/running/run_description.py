@@ -177,7 +177,8 @@ def with_pool_facts(
         if not (pool_facts.telling_columns or violation):
             finding += (
                 ", by no column alone; rows that come in groups, such as several of "
-                "one customer, look so, too: then pass groups='customer'"
+                "one customer, look so, too: no bound of this run holds, so run again "
+                "with groups='customer' then"
             )
     if violation:
         finding = f"{violation}; {finding}" if is_shifted else violation

@@ -176,7 +176,7 @@ def test_copies__without_a_pool_are_the_first_thing_said():
     outcome = search_copies(SOME_COPIED)
     assert outcome.certificate.certified
     for shown in (outcome.choice, outcome.certificate):
-        assert str(shown).startswith("Warning  ")
+        assert str(shown).startswith("Warning   ")
         assert str(shown).count("labeled rows equal rows of other folds") == 1
     assert "labeled rows equal rows of other folds" in repr(outcome.certificate)
     assert "% (95% confidence, if duplicates are no copies), model" in str(
@@ -298,7 +298,7 @@ def test_search__of_customers_without_their_keys_certifies_nothing():
         in text
     )
     assert "labeled rows have another labeled row as their nearest one" in text
-    assert "pass groups='customer'" in text
+    assert "no bound of this run holds, so run again with groups='customer'" in text
     grouped = dsel.plan_search(*arguments, groups=of, random_state=0).run().choice
     assert grouped.certificate.certified
 
@@ -360,7 +360,7 @@ def test_with_pool_facts__a_classifier_refutes_and_names_its_column():
 def test_with_pool_facts__speaks_of_groups_where_no_column_differs():
     found = with_facts(auc=0.6, p_value=1e-3).reason
     assert "(AUC 0.60, p = 0.001), by no column alone; rows that come in" in found
-    assert found.endswith("look so, too: then pass groups='customer'")
+    assert found.endswith("so run again with groups='customer' then")
 
 
 def test_with_pool_facts__copies_refute_and_stand_first():

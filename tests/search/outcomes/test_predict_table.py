@@ -308,3 +308,25 @@ def test_predict_table__writes_probabilities_to_csv_with_the_digits_of_float32(
     proba = outcome.model.predict_proba(FEATURES)
     np.testing.assert_array_equal(whole[names], proba)
     assert (text["label"].astype(str) == whole["label"].astype(str)).all()
+
+
+@pytest.mark.parametrize("index", [
+    pd.Index([f"K{n}" for n in range(120)], name="key"),
+    pd.Index(np.arange(120)[::-1]),
+    pd.MultiIndex.from_product([["a", "b"], range(60)], names=["site", None]),
+])  # fmt: skip
+def test_predict_table__a_file_has_the_index_of_a_frame(tmp_path, index):
+    outcome = search(FEATURES)
+    frame = FEATURES[:120].set_axis(index, axis=0)
+    made = outcome.predict_table(frame, out=tmp_path / "p.csv")
+    written = pd.read_csv(made.path)
+    expected = outcome.predict_table(frame).drop(columns="row").reset_index()
+    pd.testing.assert_frame_equal(written, expected)
+    assert tuple(written.columns) == made.columns
+    made = outcome.predict_table(frame.reset_index(drop=True), out=tmp_path / "r.csv")
+    assert made.columns[0] == "row"
+    with pytest.raises(ValueError, match="has an index named 'label', as a column"):
+        outcome.predict_table(
+            FEATURES[1:9].rename_axis("label"), out=tmp_path / "l.csv"
+        )
+    assert not (tmp_path / "l.csv").exists()

@@ -188,7 +188,7 @@ def test_plan_bound__refuses_to_plan_both_kinds():
 
 
 @pytest.mark.parametrize(("options", "texts"), [
-    ({}, ["5 folds ", "from the pool", "Note     Guessed: "]),
+    ({}, ["5 folds ", "from the pool", "Note      Guessed: "]),
     ({"wanted": 0.15}, ["rows needed for a bound of 15%:", "never"]),
     ({"cv": [2, 5], "wanted": 0.15},
      ["Labels needed:\n",
@@ -200,7 +200,7 @@ def test_plan_bound__refuses_to_plan_both_kinds():
 def test_plan_bound__is_shown_in_words_with_its_numbers(options, texts):
     plan = planned(600, 10_000, **options)
     shown, card = str(plan), plan._repr_html_()
-    assert repr(plan).startswith(f"{shown}\nNext     `dsel.certify(")
+    assert repr(plan).startswith(f"{shown}\nNext      `dsel.certify(")
     assert all(text in shown for text in texts)
     assert "xarray" not in shown
     assert "<th>" in card

@@ -173,7 +173,10 @@ def test_bound_chosen__bounds_both_models_by_the_counts_alone():
     assert all_rows.unclipped == terms.bound
     parts = all_rows.label_term, all_rows.disagreement_term
     assert parts == (terms.label_term, terms.disagreement_term)
-    assert choice.candidates == {"one_fold": (0, 1, 2, 1, 0)[fold], "all_rows": 1}
+    assert choice.by_model("candidate") == {
+        "one_fold": (0, 1, 2, 1, 0)[fold],
+        "all_rows": 1,
+    }
     assert choice.fold_params == tuple({"max_depth": d} for d in (1, 2, 8, 2, 1))
     assert choice.criterion_value == 0.1
     assert choice.caveats == ()

@@ -278,7 +278,7 @@ def test_out__a_finished_run_is_read_and_its_models_come_back(tmp_path):
     made = plan(SVC(gamma=0.1), {"C": [0.1, 1, 10], "class_weight": [{0: 2.0}]})
     first, again = (made.run(out=tmp_path) for _ in range(2))
     assert again.certificates == first.certificates
-    assert again.choice.params_of == first.choice.params_of
+    assert again.choice.by_model("params") == first.choice.by_model("params")
     assert again.results.identical(first.results)
     for name, model in first.models.items():
         assert (again.models[name].predict(POOL) == model.predict(POOL)).all()
