@@ -183,7 +183,7 @@ def test_choice__says_both_bounds_and_what_labels_are_expected_to_give(
     text = " ".join(str(outcome.choice).split())
     queries = outcome.choice.queries
     assert "with labels of 50 pool rows on which both models differ the bound" in text
-    assert "an estimate" in text
+    assert "cross-validated, no guarantee" in text
     assert queries.smallest < queries.expected < queries.pool_only
     limits = np.array([queries.smallest, queries.pool_only])
     best, now = [f"{percent:.1f}%" for percent in np.ceil(1000 * limits) / 10]
@@ -551,6 +551,6 @@ def test_choice__asks_for_no_labels_that_would_hardly_help(outcome):
         one_fold_codes=queries.one_fold_codes[few],
         all_rows_codes=queries.all_rows_codes[few],
     )  # fmt: skip
-    text = dict(queries.lines())[""]
+    text = dict(queries.lines())["Labels"]
     assert "labels of 4 pool rows on which both models differ would hardly" in text
     assert "if each model is right" not in text
