@@ -4,6 +4,7 @@ import html
 import json
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ import dsel
 from dsel.cli.commands.select import command as select_command
 from dsel.cli.options import shell_names
 from dsel.report.page import BEGINS, report_html, write_report
+from dsel.report.sentences import next_steps
 from dsel.results.certificate import CHOICE
 from dsel.results.comparison import ModelComparison
 from dsel.results.run_tables import RunTables, save_run_tables
@@ -132,6 +134,21 @@ def test_report_html__begins_with_sections_open_and_comparisons_at_the_figure(
     assert all(text.count(line) == 1 for line in compared)
     pale = "Its pale part is for the pool rows on which the model trained on all"
     assert (pale in text) == ("all_rows" in outcome.choice.bounded_models)
+
+
+@pytest.mark.parametrize(("changes", "step"), [
+    ({}, "Keep the old model, or query rows"),
+    ({"rows": (1, 2)}, "Let somebody who does not see the predictions label"),
+    ({"labels": (0,), "upper": -0.1}, "Let the new model predict rows from"),
+    ({"labels": (0,), "lower": 0.1}, "Keep the old model."),
+    ({"labels": (0,)}, "Further labels, asked for until the answer is the one"),
+])  # fmt: skip
+def test_next_steps__follow_from_the_verdict(changes, step):
+    limits = {"labels": None, "rows": (), "lower": -0.2, "upper": 0.2} | changes
+    comparison = SimpleNamespace(
+        is_better=limits["upper"] < 0, is_worse=limits["lower"] > 0, **limits
+    )
+    assert any(text.startswith(step) for text in next_steps(comparison))
 
 
 def test_report_html__names_the_model_of_a_function():

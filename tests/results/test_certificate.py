@@ -255,6 +255,12 @@ def test_choice__of_older_records_has_the_number_of_a_hold_out_set():
     assert Choice.from_json(json.dumps(record)) == choice
     with pytest.warns(FutureWarning, match="now called `expected_holdout`"):
         assert choice.held_out_fifth == choice.expected_holdout
+    for old, new in (("candidates", "candidate"), ("params_of", "params")):
+        with pytest.warns(FutureWarning, match=rf"`bounded_models\[...\].{new}`"):
+            by_name = getattr(choice, old)
+        models = choice.bounded_models
+        assert by_name == {n: getattr(model, new) for n, model in models.items()}
+        assert old not in dir(choice)
     with pytest.warns(FutureWarning, match="now called `criterion_value`"):
         assert choice.estimate == choice.criterion_value == record["estimate"]
 
