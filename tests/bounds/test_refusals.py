@@ -54,6 +54,8 @@ REFUSED = [
     (upper_pool_rows, (100, -1), {"delta": None}, "`n_duplicates` must not be neg"),
     (upper_pool_rows, (100, 101), {"delta": None}, "`n_duplicates` must be between 0"),
     (upper_pool_rows, (100, 9, 10), {"delta": None}, "`counted_duplicates` must be be"),
+    (queried_difference, (1.5, 9, 50), {}, "`mean_limit` must be in [-1, 1]"),
+    (queried_difference, (-1.5, 9, 50), {}, "`mean_limit` must be in [-1, 1]"),
     (baseline_limits, ([[1] * 5], [[9] * 5], 50), {}, "`baseline_right` must be one n"),
     (baseline_limits, (1, [[9] * 5], 50), {}, "got shape (1, 5)"),
     (baseline_limits, ([1], [9], [[50] * 5]), {}, "got shape (1, 5)"),

@@ -277,6 +277,16 @@ def test_out__keeps_rows_and_predictions_for_another_process(
     assert choice.certify_with_labels(labels) == labeled.choice
 
 
+def test_out__of_an_older_version_has_the_rows_of_the_pool(outcome, tmp_path):
+    plan().run(out=tmp_path)
+    stored = [path for path in (tmp_path / "queries").rglob("*") if path.is_file()]
+    assert stored
+    for path in stored:
+        path.unlink()
+    found = plan().run(out=tmp_path)  # it has ended, and only reads
+    pd.testing.assert_frame_equal(found.query_rows(), outcome.query_rows())
+
+
 @pytest.mark.parametrize("names", [[f"p{n}" for n in range(8)], list(range(8))])
 def test_query_rows__have_the_index_of_a_pandas_pool(names, labeled, tmp_path):
     order = np.random.default_rng(0).permutation(len(POOL))
@@ -371,6 +381,15 @@ def test_labels_of_texts__are_classes():
     )
     with pytest.raises(TypeError, match=r"such as 'no', got 1"):
         made.certify_with_labels(np.ones(50, int))
+
+
+@pytest.mark.parametrize(
+    ("options", "has_forecast"),
+    [({}, True), ({"n_queries": 50}, False), ({"loss": "balanced"}, False)],
+)
+def test_forecast__is_of_searches_that_could_query_and_do_not(options, has_forecast):
+    choice = plan(**{"n_queries": 0} | options).run().choice
+    assert (choice.forecast is not None) == has_forecast
 
 
 def test_no_queries__changes_no_bound():
