@@ -373,6 +373,22 @@ def open_client(cluster: ClusterOptions) -> "Iterator[Client | None]":
         yield client
 
 
+def _planned_rows(
+    plan: "Plan",
+    shown_rows: Iterable[tuple[str, str]],
+    client: "Client | None",
+    *,
+    in_short: bool,
+) -> list[tuple[str, ...]]:
+    """Return the names and texts of a plan, in the words of the shell."""
+    planned = list(plan_rows(plan.search, plan.facts, in_short=in_short))
+    planned += [row for row in shown_rows if not in_short or row[0] in IN_SHORT]
+    if client is None:
+        threads = count_of(count_threads(), "thread")
+        planned.append(("runs on", f"{threads}, one for each processor"))
+    return reword_rows(planned, shell_names(click.get_current_context().command))
+
+
 def run_plan(
     plan: "Plan",
     *,
@@ -384,6 +400,7 @@ def run_plan(
     tables: RunTables | None = None,
     likely_keys: Mapping[str, str] = MappingProxyType({}),
     after: "Callable[[Outcome], tuple[str, str]]" = lambda outcome: ("", ""),
+    only_plan: bool = False,
 ) -> None:
     """Run a plan on the workers of the options, with progress in a terminal.
 
@@ -392,7 +409,8 @@ def run_plan(
     ``--verbose`` it also prints the whole plan, the origin of the numbers, and all
     assumptions. Schema and names of the tables are stored with the results.
     `likely_keys` has the features that may be identifiers, for ``--id``, or keys of
-    ``--groups``. A suggested command names those by which the pool differs.
+    ``--groups``. A suggested command names those by which the pool differs. With
+    `only_plan` nothing is run.
     """
     if out is not None:
         try:
@@ -407,16 +425,16 @@ def run_plan(
                 [f"{out} has this run already, and its result is read from there"]
             )
     with open_client(cluster) as client:
+        planned = _planned_rows(plan, shown_rows, client, in_short=not output.verbose)
+        if only_plan:
+            if output.as_json:
+                texts = {row[0] or "search": row[1] for row in planned}
+                print_json("plan", plan=texts)
+                return
+            click.echo(plan_lines(planned))
+            say("Nothing was fitted; the same line without --plan makes the run.")
+            return
         if not (output.quiet or output.as_json):
-            names = shell_names(click.get_current_context().command)
-            planned = plan_rows(plan.search, plan.facts, in_short=not output.verbose)
-            shown_rows = list(shown_rows)
-            if not output.verbose:
-                shown_rows = [row for row in shown_rows if row[0] in IN_SHORT]
-            if client is None:
-                threads = count_of(count_threads(), "thread")
-                shown_rows.append(("runs on", f"{threads}, one for each processor"))
-            planned = reword_rows([*planned, *shown_rows], names)
             # The plan is printed once, before the run: later a reader looks for the
             # result.
             click.secho(f"{plan_lines(planned)}\n", dim=True)

@@ -175,6 +175,7 @@ def run(options: SelectOptions) -> None:
             cluster=options.cluster,
             output=options.output,
             out=options.out,
+            only_plan=options.only_plan,
         )
     except AllFitsFailedError:
         if ":" in inputs.model:

@@ -18,6 +18,7 @@ from sklearn.datasets import dump_svmlight_file, load_digits
 
 import dsel
 from dsel.cli.models import parse_grid
+from dsel.search.planning.plan import Plan
 from tests.shell import OWN_CODE, run, succeed
 
 ASKED = ("--target", "label", "--cv", 3)
@@ -159,6 +160,26 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
     )
     assert max(map(len, plan)) <= 80
     assert run(*numbers, "--quiet").output.splitlines() == verdict[:7]
+
+
+def test_select__with_plan_says_what_it_would_do_and_fits_nothing(
+    numbers, tmp_path, monkeypatch
+):
+    def refuse(plan, *args, **kwargs):
+        raise AssertionError("a plan was run")
+
+    asked = [*numbers, "--out", tmp_path / "results"]
+    whole = run(*asked).stdout.split("\n\n")[0]
+    monkeypatch.setattr(Plan, "run", refuse)
+    asked[-1] = tmp_path / "other"
+    text = run(*asked, "--plan").stdout
+    planned, end = text.rstrip("\n").rsplit("\n", 1)
+    assert planned == whole
+    assert end == "Nothing was fitted; the same line without --plan makes the run."
+    content = json.loads(run(*asked, "--plan", "--json").stdout)["plan"]
+    assert content["search"].startswith("Plan of 2 candidates")
+    assert content["bound"].endswith("% or more, even if no model errs")
+    assert not asked[-1].exists()
 
 
 def test_select__says_all_with_verbose(numbers):

@@ -63,6 +63,7 @@ class SelectOptions:
     queries: int
     baseline: str | None
     cv: int | None
+    only_plan: bool
     trust: tuple[str, ...]
     output: RunOutput
     seed: int
@@ -118,7 +119,7 @@ SECTIONS: Final = {
     "What is bounded": "loss report_by baseline queries deploy certificate delta",
     "How the tables are read": "drop task gaps unlabeled_words gap_classes number "
     "texts day_first sep encoding",
-    "Run and output": "seed workers scheduler verbose quiet as_json",
+    "Run and output": "only_plan seed workers scheduler verbose quiet as_json",
 }
 """Options of each section of the help; those of all commands end the last one."""
 EXAMPLES: Final = """\b
@@ -263,6 +264,13 @@ class GroupedCommand(click.Command):
 )
 @click.option(
     "--cv", type=click.IntRange(2), help="Number of random folds: 5 by default."
+)
+@click.option(
+    "--plan",
+    "only_plan",
+    is_flag=True,
+    help="Print the plan and stop: nothing is fitted, and no label is used up. With "
+    "--verbose the whole plan.",
 )
 @trust_option
 @run_options
