@@ -1,6 +1,7 @@
 """`dsel select` and `dsel predict` of a table whose target is a number."""
 
 import re
+import shlex
 
 import numpy as np
 import pandas as pd
@@ -175,8 +176,13 @@ def test_select__says_before_the_run_how_many_rows_a_tolerance_needs(folder):
         "select", folder / "short.csv", "--target", "price", "--model", "ridge",
         "--grid", "alpha=1", "--quiet",
     )  # fmt: skip
-    assert made.exit_code == 3  # no tolerance is certified
+    assert made.exit_code == 1  # no tolerance could be certified
     assert re.search(r"it needs \d+ with 5 folds", " ".join(made.output.split()))
+    commands = [line for line in made.output.splitlines() if "dsel select" in line]
+    assert commands[0].endswith(" --cv 2")
+    assert re.search(r" --loss error_quantile=0\.\d+$", commands[-1])
+    done = succeed(*shlex.split(commands[0])[2:])
+    assert "90% of predictions are off by at most" in done.stdout
 
 
 REFUSED = [

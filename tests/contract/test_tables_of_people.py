@@ -179,7 +179,7 @@ TABLES = {
     labels_and_gaps: (0, 1),
     messy: ("Marked", "None", "Some"),
 }
-STOPS = {telco: "customerID", titanic: "Name,Ticket,Cabin",
+STOPS = {telco: "customerID", titanic: "PassengerId,Name,Ticket,Cabin",
          messy: "customer_id"}  # fmt: skip
 FACTS = {
     telco: ["empty cells", "Partner, InternetService: a column for"],

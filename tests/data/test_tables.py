@@ -898,8 +898,9 @@ def test_read_table__names_running_whole_numbers_in_every_format(
 ):
     shuffled = [(7 * k) % 20 for k in range(20)]
     steps = (range(5, 45, 2), range(190, -10, -10), [k / 10 for k in range(20)])
-    others = [[k * k for k in range(20)], [k // 2 for k in range(20)]]
-    for numbers in (range(5, 25), shuffled, range(20, 0, -1), *steps, *others):
+    squares = [k * k for k in range(20)]  # which rise from row to row
+    others = [[k * k for k in shuffled], [k // 2 for k in range(20)]]
+    for numbers in (range(5, 25), shuffled, range(20, 0, -1), *steps, squares, *others):
         frame = pd.DataFrame({"x": 0.5, column: numbers, "label": ["a", "b"] * 10})
         path = tmp_path / name
         write = {
@@ -915,6 +916,7 @@ def test_read_table__names_running_whole_numbers_in_every_format(
         else:
             (line,) = caveats
             assert repr(column) in line
+            assert ("that rise from row to row" in line) == (numbers is squares)
             assert f"--id {shlex.quote(column)}," in line
             assert line.endswith(f"--drop {shlex.quote(column)}")  # as a shell takes it
 
