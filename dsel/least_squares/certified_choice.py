@@ -246,6 +246,13 @@ def add_certified_counts(cube: xr.Dataset, certified: xr.Dataset) -> xr.Dataset:
         for name, variable in certified.data_vars.items()
         if name not in cube and names.CRITERION not in variable.dims
     }
-    cube = cube.assign(added).assign_attrs(certified.attrs)
+    # Dimensions that only the counts have, such as that of parts of a tolerance.
+    labels = {
+        dim: certified[dim].variable
+        for variable in added.values()
+        for dim in variable.dims
+        if dim in certified.coords and dim not in cube.coords
+    }
+    cube = cube.assign_coords(labels).assign(added).assign_attrs(certified.attrs)
     # The token is that of the joined cube, whose variables are of both parts.
     return cube.assign_attrs({TOKEN: content_token(cube)})

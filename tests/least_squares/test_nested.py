@@ -294,3 +294,15 @@ def test_fit__a_cluster_gives_the_same_certificate(table, found, processes):
 def test_streamed__has_estimates_and_says_so():
     with pytest.raises(TypeError, match="'certificate': it has estimates"):
         StreamedLeastSquaresSearch([1.0], [0.1], certificate="nested")
+
+
+def test_fit__counts_a_residual_of_the_tolerance_as_the_main_search_does():
+    # Rows are so far apart that a model predicts 0 for each row it has not seen.
+    y = np.resize([0.0, 2.0, -2.0, 2.5, -3.0], 100)
+    table = 1e3 * np.arange(100.0)[:, np.newaxis], y
+    closed = search(loss=beyond(2.0)).fit(*table)
+    refits = searched_by_refits(table, loss=beyond(2.0))
+    for made in (closed, refits):
+        assert made.certificate_.estimate == 0.4
+        counts = made.results_["outer_exceedances"].sel(exceeded="tolerance")
+        assert int(counts.sum()) == 40
