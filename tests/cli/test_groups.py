@@ -122,7 +122,7 @@ def test_select__of_customers_without_their_column_says_how_to_go_on(tmp_path):
     assert found.exit_code == ExitStatus.REFUTED
     text = " ".join(found.stdout.split())
     assert "have another labeled row as their nearest one" in text
-    assert "write --groups 'customer'" in text
+    assert "so run again with --groups 'customer'" in text
     assert "Next the same command with --groups and the column that says " in text
     # It is a second run of the same rows: a reason allows it.
     assert "the bound above is then void and was no ground for this" in text
