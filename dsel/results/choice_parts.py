@@ -229,7 +229,13 @@ class BestConstant(NamedTuple):
         is_bound = bound.certified and not (bound.is_estimate or bound.says_nothing)
         if not is_bound or not self.text or bound.bound < self.loss:
             return ""
-        of_constant = f"{bound.about(self.loss)} of always predicting {self.text}"
+        constant = f"always predicting {self.text} ({bound.about(self.loss)})"
         if bound.estimate_where_fitted >= self.loss:
-            return f"neither the bound nor the estimate is below the {of_constant}"
-        return f"the estimate is below the {of_constant}, and the bound is not"
+            return (
+                f"no better than {constant}, as far as these rows tell: neither the "
+                f"bound nor the estimate is below that"
+            )
+        return (
+            f"not proved better than {constant}: the estimate is below that, and the "
+            f"bound is not"
+        )

@@ -53,7 +53,7 @@ def test_choice__compares_every_loss_of_all_rows_with_a_constant(loss, line):
     outcome = search(loss)
     choice = outcome.choice
     assert str(choice).count(line) == 1
-    assert f" of always predicting {choice.constant}" in str(choice)
+    assert f" better than always predicting {choice.constant} (" in str(choice)
     assert "always predicting" in choice._repr_html_()
     stored = json.loads(outcome.results.attrs["constant_prediction"])
     assert stored == [choice.constant, choice.constant_loss]
@@ -75,4 +75,4 @@ def test_choice__by_a_bound_of_all_candidates_has_the_note_too():
         DecisionTreeClassifier(max_depth=1), GRID, X, Y, X + 0.1,
         certificate="cv_bound", random_state=0,
     )  # fmt: skip
-    assert " of always predicting " in str(plan.run().choice)
+    assert " better than always predicting " in str(plan.run().choice)

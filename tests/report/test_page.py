@@ -95,7 +95,7 @@ def test_report_html__warns_in_its_box_where_a_constant_may_be_as_good(
     page = report_html(results)
     assert warned in page
     text = words(page)
-    line = "Neither the bound nor the estimate is below the 0.0% of always predicting "
+    line = "No better than always predicting yes (0.0%), as far as these rows tell"
     assert text.count(line) == 1
     assert text.index(line) < text.index("Of 1,000 new rows")
 
