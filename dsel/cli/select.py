@@ -207,7 +207,12 @@ def find_likely_keys(table: Table, groups: str | None) -> dict[str, str]:
     options = {
         name: "--id"
         for name in names
-        if is_name_of_identifier(name) or notes_on_row_numbers(name, numbers[name])
+        if is_name_of_identifier(name)
+        # Numbers that rise in unequal steps may as well be measured.
+        or any(
+            "in steps" in n or "running" in n
+            for n in notes_on_row_numbers(name, numbers[name])
+        )
     }
     for name in X.columns if groups is None else ():
         if is_name_of_identifier(name) and notes_on_repeats(X[name]):
