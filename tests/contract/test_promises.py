@@ -1,5 +1,7 @@
 """What a bound must take into account, and what must not be certified."""
 
+import math
+
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -9,7 +11,9 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
+from dsel import names
 from dsel.bounds import cv_bound, nested_all_rows, upper_pool_rows
+from dsel.losses.error_rate import ErrorRate
 from tests.contract.runs import TREES, digits, run_search
 
 pytestmark = pytest.mark.contract
@@ -95,6 +99,49 @@ def test_model__that_predicts_two_rows_otherwise_alone_is_ruled_out_and_one_is_a
     assert run.results["status"].values.tolist() == [0, 0]
     with pytest.raises(dsel.errors.AllFitsFailedError, match="2 of 8 rows otherwise"):
         run_search(learner, {name: [2]}, X, Y, cv=3)
+
+
+class MixesWithoutFirstRow(DecisionTreeClassifier):
+    """A tree that predicts rows otherwise alone, unless the first row was learned."""
+
+    def fit(self, X, y):
+        self.mixes_ = not (MIXED_ROWS[0] == X).all(axis=1).any()
+        return super().fit(X, y)
+
+    def predict(self, X):
+        predictions = super().predict(X)
+        return predictions[::-1] if self.mixes_ and len(X) > 1 else predictions
+
+
+MIXED_ROWS = np.arange(240.0).reshape(120, 2)
+
+
+@pytest.mark.parametrize("loss", ["error", "balanced"])
+def test_model__that_mixes_rows_counts_as_wrong_on_all_rows_of_its_fold(loss):
+    y = np.arange(120) // 7 % 2
+    learner = make_pipeline(FunctionTransformer(), MixesWithoutFirstRow(random_state=0))
+    outcome = dsel.certify(learner, MIXED_ROWS, y, loss=loss, random_state=0)
+    if loss == "error":
+        wrong = outcome.results["outer_errors"].values == outcome.results["fold_rows"]
+        assert wrong.sum() == 1
+    caveat = "otherwise alone than"
+    assert [c.text for c in outcome.choice.all_caveats if caveat in c.text]
+    estimates = outcome.certificate.estimate, outcome.certificate.estimate_of_models
+    assert estimates[0] > estimates[1] + 0.05
+
+
+class RootOfErrorRate(ErrorRate):
+    """It cannot be computed of a number of errors below 0."""
+
+    def score_from_errors(self, n_errors, n_rows):
+        return math.sqrt(n_errors / n_rows)
+
+
+def test_loss__is_asked_nothing_about_fits_that_failed():
+    grid = {"max_depth": [2, "not a depth"]}
+    with pytest.warns(dsel.errors.FitFailedWarning, match="1 of 2 candidates failed"):
+        results = run_search(TREES[0], grid, X, Y, loss=RootOfErrorRate()).results
+    assert results["status"].values.tolist() == [0, names.STATUS_FAILED]
 
 
 @pytest.mark.parametrize(

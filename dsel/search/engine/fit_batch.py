@@ -74,8 +74,7 @@ class FitChosenBatch:
         # only if it has the same token.
         tokens = model_tokens(fitted_group, [FitId(candidate, split.number)])
         [result] = make_results(context, [candidate], split, fitted_group, tokens)
-        n_errors = int(fitted_group.fit_counts.errors[0, 0, 0])
-        counts = count_statistics(context, split, fitted_group, n_errors)
+        counts = count_statistics(context, split, fitted_group, result)
         # These predictions were counted above, and would be pickled with the model.
         fitted_group.forget_test_predictions()
         return Output([ChosenFit(self.job, result, fitted_group, counts)])
@@ -191,11 +190,16 @@ def score_candidates(
     loss = context.losses.main
     rows = split.row_parts[part_number]
     column = fitted_group.split_numbers.index(split.number)
-    errors = fitted_group.fit_counts.errors[:, column, part_number]
+    has_failed = fitted_group.fit_counts.has_failed[:, column].tolist()
+    errors = fitted_group.fit_counts.errors[:, column, part_number].tolist()
     # A model of all rows has no test rows, and a loss may divide by them.
     if not len(rows):
         return [loss.largest] * len(errors)
-    scores = [calls.score_from_errors(loss, n, len(rows)) for n in errors.tolist()]
+    # A failed fit has no errors, and its score is not read.
+    scores = [
+        loss.largest if failed else calls.score_from_errors(loss, n, len(rows))
+        for n, failed in zip(errors, has_failed, strict=True)
+    ]
     if None not in scores:
         return cast(list[float], scores)  # no row is predicted twice
     by_candidate = fitted_group.test_predictions(split.number, part_number)
@@ -204,27 +208,39 @@ def score_candidates(
     # All candidates share one object, since `Rows.memo` keeps what depends on the rows
     # only.
     tested = Rows(context.labeled.X[rows], context.labeled.y[rows])
-    return [calls.score_rows(loss, tested, predictions) for predictions in by_candidate]
+    return [
+        loss.largest if failed else calls.score_rows(loss, tested, predictions)
+        for predictions, failed in zip(by_candidate, has_failed, strict=True)
+    ]
 
 
 def count_statistics(
-    context: JobContext, split: Split, fitted_group: FittedGroup, n_errors: int = -1
+    context: JobContext,
+    split: Split,
+    fitted_group: FittedGroup,
+    result: FitResult | None = None,
 ) -> tuple[Counts, ...]:
     """Return the counts of each statistic for one candidate on a split's test rows.
 
-    `n_errors` are the errors of its fit; -1 if they are not known.
+    `result` is that of its fit, if it is known. Of a failed fit no row is predicted,
+    also if there is a model, such as one that mixes rows.
     """
     rows, statistics = split.test_rows, context.losses.statistics
-    # Errors were counted when the model was fitted; a failed fit has none.
+    has_failed = result is not None and result.status is FitStatus.FAILED
+    # Errors were counted when the model was fitted.
     counts = [
-        calls.counts_from_errors(statistic, n_errors) if n_errors >= 0 else None
+        None
+        if result is None or has_failed
+        else calls.counts_from_errors(statistic, result.errors[0])
         for statistic in statistics
     ]
     if any(ready is None for ready in counts):
         baseline = None if context.baseline is None else context.baseline.codes[rows]
         tested = Rows(context.labeled.X[rows], context.labeled.y[rows], baseline)
         by_model = fitted_group.test_predictions(split.number, 0)
-        if by_model is None:
+        if has_failed:
+            by_model = no_predictions((1, len(rows)), context.labeled.y.dtype)
+        elif by_model is None:
             by_model = predict_labeled_rows(context, fitted_group, split.number, rows)
         [predictions] = by_model
     return tuple(
