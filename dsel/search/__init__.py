@@ -18,7 +18,7 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
    their counts on the folds; `running.fit_chosen.choose_deployed_fold` decides which
    of them is deployed
 9. `running.fit_chosen.count_chosen` counts on which pool rows these models differ;
-   `engine.count_batch.CountChosenBatch.run` does it for some slices, on a worker
+   `engine.count_batch.ChosenCountBatch.run` does it for some slices, on a worker
 10. `running.bound_chosen.bound_chosen` bounds both models by the loss of the plan
 
 Steps 8 to 10 are made by `running.nested.certify_choices`, also for choices that were

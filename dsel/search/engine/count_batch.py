@@ -95,7 +95,7 @@ class ComparedModels(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CountChosenBatch:
+class ChosenCountBatch:
     """Slices of the pool that are one task, with all chosen models."""
 
     jobs: tuple[CountJob, ...]

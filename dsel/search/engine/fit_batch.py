@@ -55,7 +55,7 @@ class FitBatch:
 
 
 @dataclass(frozen=True)
-class FitChosenBatch:
+class ChosenFitBatch:
     """The fit of a chosen candidate, which is a task.
 
     Its model comes back in one message with its counts, so that the deployed object is

@@ -21,7 +21,13 @@ from dsel.results.records import to_record
 from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Finished, Task
 from dsel.search.engine.fit_batch import FitBatch
-from dsel.search.engine.job_queue import TASK_SECONDS, BatchSize, Engine, JobQueue
+from dsel.search.engine.job_queue import (
+    TASK_SECONDS,
+    BatchSize,
+    Engine,
+    JobLoop,
+    JobQueue,
+)
 from dsel.search.engine.jobs import (
     FitJob,
     FitResult,
@@ -39,7 +45,7 @@ PRUNED_TASK_SECONDS: Final = 0.05
 
 
 @dataclass(eq=False)
-class FitLoop(Generic[TableT]):
+class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
     """Fits of all candidates, until none is needed."""
 
     engine: Engine

@@ -12,14 +12,14 @@ from dsel.data.pool import SLICE_NBYTES, Pool
 from dsel.results.records import to_record
 from dsel.runtime.tasks import Task, Work
 from dsel.search.engine.counts import PoolTable
-from dsel.search.engine.job_queue import BatchSize, Engine, JobQueue
+from dsel.search.engine.job_queue import BatchSize, Engine, JobLoop, JobQueue
 from dsel.search.engine.jobs import CountedJob, CountJob
 
 logger = logging.getLogger("dsel.search")
 
 
 @dataclass(eq=False)
-class PoolPass:
+class PoolPass(JobLoop[CountJob, CountedJob]):
     """One pass over the pool, which reads the slices that are not counted yet."""
 
     engine: Engine

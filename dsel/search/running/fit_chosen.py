@@ -26,15 +26,15 @@ from dsel.search.design.comparisons import AllFolds, QueriedRows
 from dsel.search.design.folds import ModelRef
 from dsel.search.engine.count_batch import (
     CHOSEN_SET,
+    ChosenCountBatch,
     ComparedModels,
-    CountChosenBatch,
     JoinedModels,
     ModelSets,
 )
 from dsel.search.engine.counts import NestedCounts, PoolTable
-from dsel.search.engine.fit_batch import FitChosenBatch
+from dsel.search.engine.fit_batch import ChosenFitBatch
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
-from dsel.search.engine.job_queue import Engine, JobQueue
+from dsel.search.engine.job_queue import Engine, JobLoop, JobQueue
 from dsel.search.engine.jobs import (
     ChosenFit,
     ChosenFitJob,
@@ -156,7 +156,7 @@ def fit_chosen(
 
 
 @dataclass(eq=False)
-class ChosenFitLoop:
+class ChosenFitLoop(JobLoop[ChosenFitJob, ChosenFit]):
     """Fits of the chosen candidates, each without a fold or on all rows."""
 
     run: Run
@@ -197,7 +197,7 @@ class ChosenFitLoop:
         key = f"fit-chosen-{candidate_group.short_name}-{split.short_name}"
         key += f"-{next(self.engine.serial)}"
         # The affinity spreads them over the workers, like the first fits.
-        return Task(key, FitChosenBatch(job), affinity=split.number)
+        return Task(key, ChosenFitBatch(job), affinity=split.number)
 
 
 def collect_models(
@@ -392,7 +392,7 @@ def count_chosen(
     pool_pass = PoolPass(
         engine,
         table,
-        CountChosenBatch,
+        ChosenCountBatch,
         show_progress=lambda: run.progress.show_chosen(
             len(chosen_fits), int(table.is_counted.sum())
         ),

@@ -14,8 +14,8 @@ from dsel.losses.base import FoldCounts
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.search.design.comparisons import AllFolds
 from dsel.search.engine.count_batch import (
+    ChosenCountBatch,
     ComparedModels,
-    CountChosenBatch,
     JoinedModels,
     ModelSets,
     count_slice,
@@ -63,7 +63,7 @@ def run_pass(table, adopt_models=lambda model_sets: None):
     run = Run(SEARCH, PLAN.facts, RunOptions(client=faulty_threads(tasks.append)))
     with open_engine(run) as engine:
         pool_pass = PoolPass(
-            engine, table, CountChosenBatch, partial(shown.append, 0),
+            engine, table, ChosenCountBatch, partial(shown.append, 0),
             context_key=engine.executor.put(COMPARED),
         )  # fmt: skip
         for counted_job in pool_pass.run((0,)):
