@@ -111,6 +111,17 @@ def count_of(n: int, noun: str, *verb: str) -> str:
     return " ".join(words)
 
 
+def short_number(value: float) -> str:
+    """Return an estimate with three significant digits.
+
+    Examples
+    --------
+    >>> short_number(1104.2), short_number(0.012345), short_number(12.0)
+    ('1,100', '0.0123', '12')
+    """
+    return f"{float(f'{value:.3g}'):,.10g}"
+
+
 def confidence(delta: float, decimals: int = 4) -> str:
     """Return 1 - delta in percent, without the sign, rounded down.
 

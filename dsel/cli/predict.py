@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from dsel.cards import ShownRow
 from dsel.checks import listing
 from dsel.cli.commands.predict import PredictOptions
 from dsel.cli.exit_status import ExitStatus
@@ -60,6 +61,7 @@ def run(options: PredictOptions) -> None:
             file=out,
             n_rows=made.n_rows,
             columns=made.columns,
+            predicted=None if made.summary is None else made.summary.record,
             unused=made.unused,
             unknown_values=[each.record for each in made.unknown],
             separator=made.dialect.separator,
@@ -70,8 +72,11 @@ def run(options: PredictOptions) -> None:
     else:
         schema = deployed.input_format.table_schema
         target = None if schema is None else schema.target
-        lines = bound_lines(made) if output.quiet else all_lines(made, out, target)
-        print_rows(("", line) for line in lines)
+        rows: list[ShownRow] = [("", line) for line in bound_lines(made)]
+        if not output.quiet:
+            rows += made.summary_rows
+            rows += [("", line) for line in lines_on_file(made, out, target)]
+        print_rows(rows)
         # The bound is not about these rows: newer ones of their kind cannot test it.
         is_next = made.certificate is not None and not made.are_mostly_unlike
         if is_next and not output.quiet:
@@ -126,9 +131,9 @@ def bound_lines(made: PredictedTable) -> list[str]:
     return [text for text in (note and f"{note}.", line) if text]
 
 
-def all_lines(made: PredictedTable, out: str, target: str | None) -> list[str]:
-    """Return all that is printed: the bound, unused columns, and what the file has."""
-    lines = bound_lines(made)
+def lines_on_file(made: PredictedTable, out: str, target: str | None) -> list[str]:
+    """Return which columns are unused, and what the file has."""
+    lines = []
     if made.unused:
         unused = [f"{n} (the target)" if n == target else n for n in made.unused]
         lines.append(f"Not used of NEW: {listing(unused, 10)}")

@@ -101,7 +101,8 @@ def test_predict__writes_what_the_model_predicts_in_the_order_of_the_table(
     found = succeed(
         "predict", results, tmp_path / "new.csv", "--out", out, "--id", "customer_id"
     )
-    bound, unused, wrote, after = found.stdout.splitlines()
+    bound, predicted, unused, wrote, after = found.stdout.splitlines()
+    assert predicted.startswith("Predicted: ")
     assert after.startswith(f"Next      dsel monitor {results} NEXT_MONTH")
     assert bound.startswith("Error at most ")
     assert unused == "Not used of NEW: label (the target), note"
@@ -115,6 +116,19 @@ def test_predict__writes_what_the_model_predicts_in_the_order_of_the_table(
     assert (got["label"].astype(str) == model.predict(X)).all()
     np.testing.assert_allclose(got.iloc[:, 2:].astype(float), model.predict_proba(X))
     assert sorted(os.listdir(tmp_path)) == ["new.csv", out.name]
+
+
+def test_predict__counts_the_rows_of_each_class_in_all_blocks(
+    results, new, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("dsel.search.outcomes.table_rows.BLOCK_ROWS", (7, 7))
+    words = ("predict", results, tmp_path / "new.csv", "--out")
+    found = run(*words, tmp_path / "p.csv")
+    counts = opened(tmp_path / "p.csv")["label"].value_counts()
+    text = ", ".join(f"{n} {name}" for name, n in counts.items())
+    assert f"\nPredicted: {text}\n" in found.stdout
+    made = json.loads(run(*words, tmp_path / "q.csv", "--json").stdout)
+    assert made["predicted"] == counts.to_dict()
 
 
 def test_predict__gives_row_numbers_where_no_column_is_carried(results, new, tmp_path):

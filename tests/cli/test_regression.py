@@ -1,5 +1,6 @@
 """`dsel select` and `dsel predict` of a table whose target is a number."""
 
+import json
 import re
 import shlex
 
@@ -93,6 +94,28 @@ def test_predict__writes_the_ends_between_which_targets_are(folder, results, dep
     assert ((table.lower <= true) & (true <= table.upper)).mean() >= 0.9
     widths = (table.upper - table.lower).round(6)
     assert (widths.nunique() == 1) == (deploy == "one_fold")
+
+
+def test_predict__says_of_which_rows_the_targets_lie_between(folder, results, tmp_path):
+    new = houses()[400:].drop(columns="price")
+    new.loc[new.index[:80], "town"] = "Kiel"
+    new.to_csv(tmp_path / "new.csv", index=False)
+    made = run(
+        "predict", folder / "results", tmp_path / "new.csv", "--out", tmp_path / "p.csv"
+    )
+    assert "The bound says nothing about 80 of these 300 rows" in made.output
+    assert "; of the other 220 rows at least 90% of targets lie" in made.output
+    new.loc[new.index[100:115], "size_0"] = None
+    new.to_csv(tmp_path / "gaps.csv", index=False)
+    made = run(
+        *("predict", folder / "results", tmp_path / "gaps.csv"),
+        *("--out", tmp_path / "q.csv", "--json"),
+    )
+    numbers = pd.read_csv(tmp_path / "q.csv").prediction
+    record = json.loads(made.stdout)["predicted"]
+    expected = [numbers.median(), numbers.min(), numbers.max()]
+    assert [*record] == ["median", "min", "max"]
+    np.testing.assert_allclose([*record.values()], expected)
 
 
 def test_select__says_which_two_models_of_numbers_can_be_compared(folder):

@@ -49,6 +49,13 @@ from dsel.runtime.progress import OnProgress
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.outcomes.deployed_model import Deployed, ModelRows
 from dsel.search.outcomes.intervals import Tolerance
+from dsel.search.outcomes.prediction_summary import (
+    LABEL,
+    ClassSummary,
+    NumberSummary,
+    merge_summaries,
+    summarize,
+)
 from dsel.search.outcomes.table_rows import open_table, read_table_slice
 from dsel.typing import PathLike
 
@@ -64,9 +71,10 @@ class PredictedSlice(NamedTuple):
     """Unknown values by column."""
     n_labeled: int
     """Rows that equal a labeled one."""
+    summary: ClassSummary | NumberSummary | None
+    """What was predicted, in short; None without rows."""
 
 
-LABEL: Final = "label"
 VALUE: Final = "value"
 PREDICTION: Final = "prediction"
 ENDS: Final = ("lower", "upper")
@@ -112,6 +120,8 @@ class PredictedTable(Shown):
     """The predictions, if no file was written."""
     n_labeled: int = 0
     """Rows that equal labeled ones; 0 where this is not known."""
+    summary: ClassSummary | NumberSummary | None = None
+    """What was predicted, in short; None without rows."""
 
     @property
     def is_certified(self) -> bool:
@@ -181,21 +191,36 @@ class PredictedTable(Shown):
             if self.certificate.model_name == ALL_ROWS:
                 what = "farther from the prediction where both models are farther apart"
             fraction = self.certificate.fraction
-            between = f"; at least {100 * fraction:.6g}% of targets lie between them"
+            between = f"at least {100 * fraction:.6g}% of targets lie between them"
+            if self.note_on_bound:  # a promise for these rows would contradict it
+                n_like = self.n_rows - self.n_unlike
+                others = f"{n_like:,} rows" if len(self.unknown) == 1 else "rows"
+                between = f"of the other {others} {between}"
             texts.append(
-                f"lower and upper are {what}{'' if isnan(fraction) else between}"
+                f"lower and upper are {what}{'' if isnan(fraction) else f'; {between}'}"
             )
         return texts
 
     def shown_rows(self) -> list[ShownRow]:
         """Return the bound, what the file has, and what may have changed it."""
-        texts = [self.note_on_bound, self.text_on_bound]
+        texts = []
         if self.unused:
             texts.append(f"Not used of the table: {listing(self.unused, 10)}")
         if self.path is not None:
             texts += self.texts_on_file(self.path)
-        named = [*(("", text) for text in texts), *(("Note", t) for t in self.notes)]
+        named = [
+            ("", self.note_on_bound),
+            ("", self.text_on_bound),
+            *self.summary_rows,
+            *(("", text) for text in texts),
+            *(("Note", note) for note in self.notes),
+        ]
         return [(name, text) for name, text in named if text]
+
+    @property
+    def summary_rows(self) -> list[ShownRow]:
+        """What was predicted, in one row; none where the table has no rows."""
+        return [] if self.summary is None else [("Predicted", self.summary.line)]
 
     @property
     def notes(self) -> list[str]:
@@ -247,6 +272,7 @@ def predict_table(
     client = resolve_client(client)
     done = n_labeled = 0
     unknown: dict[str, UnknownValues] = {}
+    summary: Any = None
     records = table.run(predictor, PredictSlice(), client)
     # A mistake in all rows raises in the first slice, before a file is created.
     first = next(records, None)
@@ -267,6 +293,7 @@ def predict_table(
         while first is not None:
             append(_name_rows(first.frame, names_of_rows, done))
             done += len(first.frame)
+            summary = merge_summaries(summary, first.summary)
             unknown = merge_unknown_values(unknown, first.unknown)
             n_labeled += first.n_labeled
             show_progress(done, table.n_rows)
@@ -289,6 +316,7 @@ def predict_table(
         deployed.certificate,
         frame,
         n_labeled,
+        summary,
     )
 
 
@@ -368,7 +396,9 @@ class _BlockPredictor:
         hashes = self.labeled_hashes
         n_labeled = 0 if hashes is None else int(hashes.find(X).sum())
         frame = pd.DataFrame({**carried, **predicted})
-        return PredictedSlice(frame, unknown, n_labeled)
+        name = next(name for name in (LABEL, PREDICTION, VALUE) if name in predicted)
+        summary = summarize(pd.Series(predicted[name], name=name), row_numbers)
+        return PredictedSlice(frame, unknown, n_labeled, summary)
 
     def head(self) -> pd.DataFrame:
         """Return the columns of a table without rows."""
@@ -455,7 +485,8 @@ class PredictSlice:
             predictor.predict(block.X, block.row_numbers)
             for block in read_table_slice(inputs, allow_nan=None)
         ]
-        frames, unknown, n_labeled = zip(*blocks, strict=True)
+        frames, unknown, n_labeled, summaries = zip(*blocks, strict=True)
         frame = pd.concat(frames) if len(frames) > 1 else frames[0]
         merged = reduce(merge_unknown_values, unknown)
-        return Output(PredictedSlice(frame, merged, sum(n_labeled)))
+        summary = reduce(merge_summaries, summaries)
+        return Output(PredictedSlice(frame, merged, sum(n_labeled), summary))
