@@ -177,7 +177,9 @@ class TableRequest(NamedTuple):
         ):
             known = {*columns, *row_names}
             if missing := [name for name in values if name not in known]:
-                used = (*values, *(() if self.target is None else (self.target,)))
+                used = values
+                if self.target is not None and values is not self.number:
+                    used = (*values, self.target)  # which is no feature
                 end = list_columns(columns, missing[0], used)
                 if "" in row_names and ROW_NUMBERS.fullmatch(missing[0]):
                     end = "; its first column has no name, and no model uses it."

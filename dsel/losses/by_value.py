@@ -23,9 +23,10 @@ from dsel.arrays import Features, Floats, Integers, as_plain
 from dsel.bounds.cross_validation import BoundTerms
 from dsel.bounds.shares import fold_shares
 from dsel.bounds.tolerance import minimum_rows
-from dsel.checks import did_you_mean, listing, show
+from dsel.checks import listing, nearest_name, show
 from dsel.data.duplicates import compared_type
 from dsel.data.frames import Frame, numbers_of
+from dsel.errors import Correction, UndecidedError
 from dsel.losses.base import (
     Counts,
     CubeVariable,
@@ -505,10 +506,15 @@ def _find_position(
             f"`report_by` {report_by!r} is the column of the labels; report=True has "
             f"recall and precision of each class."
         )
-    end = did_you_mean(report_by, columns)
+    near = nearest_name(report_by, columns)
     if is_number and 0 <= report_by < n_columns:
-        end = f"; did you mean {columns[int(report_by)]!r}?"
-    raise ValueError(
+        near = columns[int(report_by)]
+    end, ways = ".", []
+    if near is not None:
+        end = f"; did you mean {near!r}?"
+        ways = [[Correction("--report-by", str(report_by), str(near))]]
+    raise UndecidedError(
         f"`report_by` must name one of the {n_columns} columns of `X` "
-        f"({listing(list(columns), 5)}), got {show(report_by)}{end}"
+        f"({listing(list(columns), 5)}), got {show(report_by)}{end}",
+        *ways,
     )

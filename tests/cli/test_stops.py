@@ -706,3 +706,40 @@ def test_pool__with_a_wrong_value_names_its_own_row(tables):
     error, _ = stop("select", "l.csv", "--target", "left", "--pool", "u.parquet")
     assert "row 7, column 'weight' is inf" in error
     assert "line" not in error
+
+
+@pytest.mark.parametrize("option", ["--number", "--report-by", "--text", "--target"])
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_select__offers_the_column_that_an_option_means(tables, option, ending):
+    frame = customers(200, 1).drop(columns=["left", "customer_id"])
+    frame["income"] = np.random.default_rng(0).normal(900, 100, 200).round(2)
+    frame.to_csv("t.csv", index=False)
+    frame.to_parquet("t.parquet", index=False)
+    meant = {"--number": "income", "--target": "income"}.get(option, "plan")
+    others = [] if option == "--target" else ["--target", "income"]
+    words = ["select", f"t.{ending}", *others, option, f"{meant}s", "--model", "ridge"]
+    error, commands = stop(*words)
+    assert f"; did you mean '{meant}'?" in error
+    corrected = [meant if word == f"{meant}s" else word for word in words]
+    # 200 rows are too few for a report of each plan by five folds.
+    few = " --cv 3" if option == "--report-by" else ""
+    assert commands[0] == shlex.join(corrected) + few
+
+
+def test_select__offers_queries_with_a_folder_and_groups_without_queries(tables):
+    tables("u.csv", ["customer_id"])
+    words = ["select", "l.csv", "--target", "left", "--id", "customer_id", "--pool",
+             "u.csv", *MODEL, "--queries", "50"]  # fmt: skip
+    error, commands = stop(*words)
+    assert "writes rows to label; name a folder by --out" in error
+    assert commands == [shlex.join([*words, "--out", "results"])]
+    Path("results").mkdir()
+    assert stop(*words)[1] == [shlex.join([*words, "--out", "results_2"])]
+    frame = customers(200, 1).assign(customer_id=np.arange(200) // 4)
+    frame.to_csv("g.csv", index=False)
+    words = ["select", "g.csv", "--target", "left", "--groups", "customer_id", "--out",
+             "r", *MODEL]  # fmt: skip
+    error, commands = stop(*words, "--pool", "u.csv", "--queries", "50")
+    assert "those of pool rows are not known; leave --queries out" in error
+    assert "--groups out" not in error
+    assert commands == [shlex.join([*words, "--pool", "u.csv"])]

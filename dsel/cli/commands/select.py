@@ -1,5 +1,6 @@
 """Options of ``dsel select``: choose a model from files."""
 
+import os
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +22,7 @@ from dsel.cli.options import (
     text_options,
     trust_option,
 )
+from dsel.cli.stops import new_place, undecided_words
 from dsel.option_values import (
     ALL_ROWS,
     CERTIFICATES,
@@ -88,8 +90,11 @@ def check_words(options: SelectOptions) -> None:
     """
     check_models(options.model, options.grid)
     if options.queries and not options.out:
-        raise click.UsageError(
-            f"--queries {options.queries} writes rows to label; name a folder by --out."
+        place = new_place("results") if os.path.exists("results") else "results"
+        raise undecided_words(
+            f"--queries {options.queries} writes rows to label; name a folder by "
+            f"--out.",
+            [("--out", place)],
         )
     report_by, ids = options.report_by, names_in(options.ids)
     if report_by is not None and report_by in (*ids, options.target, options.groups):

@@ -12,10 +12,10 @@ from sklearn import get_config
 
 from dsel.arrays import Floats, fill_masked_values
 from dsel.bounds.shares import proportional_shares
-from dsel.checks import raise_first
 from dsel.data.frames import Frame
 from dsel.data.groups import RowGroups
 from dsel.data.identity import exact_text, is_of_dsel
+from dsel.errors import Correction, UndecidedError
 from dsel.losses.base import Rows
 from dsel.losses.checking import LOSS_CHECK_ROWS, check_loss_on_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
@@ -68,8 +68,8 @@ def check_queries(search: PlannedSearch) -> None:
          f"certificate={method.name!r}, which has one model; leave it out, and "
          f"give `cv` as a number"),
         (search.row_groups is not None,
-         "is for labels of pool rows, whose groups are not known; leave it out, "
-         "or leave out `groups`"),
+         "is not for `groups`, since those of pool rows are not known; leave "
+         "`n_queries` out"),
         (search.pool is None,
          "is for labels of unlabeled rows, but `pool` is None; pass the pool"),
         (not losses.is_default,
@@ -79,7 +79,12 @@ def check_queries(search: PlannedSearch) -> None:
          f"them out"),
     )  # fmt: skip
     argument = f"`n_queries` {search.n_queries}"
-    raise_first(*((is_wrong, f"{argument} {reason}.") for is_wrong, reason in reasons))
+    for is_wrong, reason in reasons:
+        if is_wrong:
+            leave_out = [Correction("--queries", str(search.n_queries), None)]
+            needs_pool = search.pool is None and search.row_groups is None
+            ways = [] if needs_pool else [leave_out]
+            raise UndecidedError(f"{argument} {reason}.", *ways)
 
 
 def make_context(
