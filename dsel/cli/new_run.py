@@ -39,11 +39,14 @@ def combine_missing_columns(
     what = "it" if n_columns == 1 else "them"
     texts = " ".join(map(str, errors.values()))
     models_need = "The model needs" if len(errors) == 1 else "The models need"
+    files = [w for e in errors.values() for w in e.ways if isinstance(w, NewFile)]
+    if any(error.lacks_most for error in errors.values()):
+        return UndecidedError(f"{texts} {models_need} {what}.", *files)
     return UndecidedError(
         f"{texts} {models_need} {what}: add {what} to the table, or select again "
         f"without {what}. That makes another model with another bound, which holds if "
         f"this table alone, and no result that you have seen, is the reason.",
-        *(w for error in errors.values() for w in error.ways if isinstance(w, NewFile)),
+        *files,
         *select_again(errors),
     )
 

@@ -581,7 +581,8 @@ def _naming_groups(table: Table, options: SelectOptions) -> Iterator[None]:
         yield
     except MissingColumnsError as error:
         owner = None
-        if options.groups is None and isinstance(table.X, pd.DataFrame):
+        may_have_groups = options.groups is None and not error.lacks_most
+        if may_have_groups and isinstance(table.X, pd.DataFrame):
             names = filter(is_name_of_identifier, error.missing)
             owner = next((n for n in names if notes_on_repeats(table.X[n])), None)
         if owner is None:

@@ -22,9 +22,13 @@ class MissingColumnsError(UndecidedError):
         missing: Sequence[str] = (),
         corrections: Sequence[Correction] = (),
         columns: Sequence[str] = (),
+        n_wanted: int = 0,
     ) -> None:
+        # A model without most of its features would be useless.
+        self.lacks_most = 2 * len(missing) > max(n_wanted, 2)
+        """Whether most of the wanted columns are missing."""
         ways: list[tuple[str, str] | Correction] = [*corrections]
-        if missing:
+        if missing and not self.lacks_most:
             ways.append(("--drop", join_names(missing)))
         super().__init__(text, ways)
         self.missing = tuple(missing)
@@ -48,6 +52,8 @@ class MissingColumnsError(UndecidedError):
             near = nearest_name(name, other_columns)
             if near is not None and name not in self.renamed.values():
                 self.similar[str(near)] = name
+        if self.lacks_most and not (self.renamed or self.similar):
+            self.args = (f"{text} Is this the right table?",)
 
     def with_way(self, way: Way) -> Self:
         """Return the error with another way ahead of its own; () for none."""
@@ -78,17 +84,18 @@ def check_columns(
     ...     print(error)
     'new.csv' lacks the column 'town' of `X`; it has 'age'.
     """
-    columns, wanted, used = list(map(str, columns)), [*wanted], [*used]
+    columns, wanted, used = list(map(str, columns)), [*dict.fromkeys(wanted)], [*used]
     if not (missing := [name for name in wanted if name not in {*columns}]):
         return
     shown = [
         f"{name!r}{f' (of `{named[name]}`)' if name in named else ''}"
         for name in missing
     ]
+    lacking = [name for name in missing if name not in named]
     raise MissingColumnsError(
         f"{where} lacks the column{'s' if len(missing) > 1 else ''} "
         f"{listing(shown, 10)}{whose}{list_columns(columns, missing[0], used)}{way}",
-        [name for name in missing if name not in named],
+        lacking,
         [
             Correction(f"--{named[name]}", name, None if near is None else str(near))
             for name in missing
@@ -96,6 +103,7 @@ def check_columns(
             and ((near := nearest_name(name, columns)) or named[name] == "id")
         ],
         [name for name in columns if name not in {*wanted, *used}],
+        sum(name not in named for name in wanted),
     )
 
 

@@ -259,7 +259,9 @@ class TableSchema:
         names, wanted = [*names], (*self.names, *(self.ids if ids is None else ids))
         there, way = {*names}, ""
         labels: ShellOptions = ()
-        missing = [name for name in self.names if name not in there]
+        missing = [
+            name for name in self.names if name not in there and name not in (ids or ())
+        ]
         # The schema of a search has a target; the schema of a table has one once it is
         # named.
         if ids is None and self.target is None and len(missing) == 1:

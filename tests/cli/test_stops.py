@@ -743,3 +743,40 @@ def test_select__offers_queries_with_a_folder_and_groups_without_queries(tables)
     assert "those of pool rows are not known; leave --queries out" in error
     assert "--groups out" not in error
     assert commands == [shlex.join([*words, "--pool", "u.csv"])]
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_predict__asks_for_the_right_table_where_most_columns_are_missing(
+    tables, ending
+):
+    select = ["select", "l.csv", "--target", "left", "--id", "customer_id", *MODEL]
+    succeed(*select, "--out", "r")
+    tables(f"other.{ending}", ["age", "plan", "city"])
+    for words in (
+        ["predict", "r", f"other.{ending}", "--out", "p.csv"],
+        ["monitor", "r", f"other.{ending}"],
+        [*select, "--pool", f"other.{ending}"],
+    ):
+        error, commands = stop(*words)
+        assert "lacks the columns 'age', 'plan', 'city' of the labeled table" in error
+        assert "Is this the right table?" in error
+        assert commands == []
+    tables(f"narrow.{ending}", ["plan"])
+    error, commands = stop("predict", "r", f"narrow.{ending}", "--out", "p.csv")
+    assert "right table" not in error
+    assert len(commands) == 1
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_monitor__names_a_misspelled_target_of_numbers_once(tables, ending):
+    frame = customers(200, 1).drop(columns=["left", "customer_id"])
+    frame["cost"] = np.random.default_rng(0).normal(900, 100, 200).round(2)
+    frame.to_csv("t.csv", index=False)
+    frame.sample(80, random_state=0).to_csv("next.csv", index=False)
+    pd.read_csv("next.csv").to_parquet("next.parquet")
+    succeed("select", "t.csv", "--target", "cost", "--model", "ridge", "--grid",
+            "alpha=1", "--out", "r", "--quiet")  # fmt: skip
+    error, commands = stop("monitor", "r", f"next.{ending}", "--target", "costs")
+    assert "lacks the column 'costs' (of --target); it has" in error
+    assert "did you mean 'cost'?" in error
+    assert commands == [f"monitor r next.{ending} --target cost"]
