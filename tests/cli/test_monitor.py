@@ -128,6 +128,13 @@ def test_monitor__names_the_columns_that_changed(place):
     found = run("monitor", place / "results", place / "older.csv", "--json")
     _, tests = by_name(found)
     assert tests["rows"]["columns"] == ["age"]
+    before, after = (
+        pd.read_csv(place / name)["age"].median()
+        for name in ("labeled.csv", "older.csv")
+    )
+    assert (
+        f"(age: median {before:.3g} then, {after:.3g} now)" in tests["rows"]["reason"]
+    )
     assert tests["error of one_fold"]["result"] == "cannot be tested"
     why = "the new rows have no labels; --target names their column"
     assert tests["error of one_fold"]["reason"] == why

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 import dsel
 from dsel.results import MonitorReport
+from dsel.rounded_texts import short_number
 
 pytestmark = pytest.mark.contract
 
@@ -127,13 +128,10 @@ def test_monitor__limit_of_the_disagreement_is_the_part_of_the_bound(outcome):
 @pytest.mark.parametrize(
     ("options", "stated"),
     [
-        ({}, "(99.75% confidence: of the 5% that bounds may fail, 0.25% are for"),
-        (
-            {"delta": 0.1},
-            "(99.5% confidence: of the 10% that bounds may fail, 0.5% are for",
-        ),
-        ({"n_queries": 10}, "(99.75% confidence: of the 5% "),
-        ({"loss": dsel.losses.balanced()}, "(99.75% confidence: of the 5% "),
+        ({}, "(99.75% confidence)"),
+        ({"delta": 0.1}, "(99.5% confidence)"),
+        ({"n_queries": 10}, "(99.75% confidence)"),
+        ({"loss": dsel.losses.balanced()}, "(99.75% confidence)"),
     ],
 )
 def test_monitor__states_the_confidence_of_the_limit_of_the_disagreement(
@@ -464,3 +462,6 @@ def test_monitor__finds_a_small_shift_of_one_column():
     assert shifted.result == "refuted"
     assert shifted.columns == ("amount 0",)
     assert shifted.p_value < 0.01
+    medians = (short_number(t["amount 0"].median()) for t in (old, dearer))
+    change = "amount 0: median {} then, {} now)".format(*medians)
+    assert shifted.reason.endswith(change)

@@ -40,6 +40,7 @@ from dsel.search.design.assumptions import (
     have_copies,
     two_sample_test,
 )
+from dsel.search.outcomes.column_changes import column_of, describe_change
 from dsel.search.outcomes.intervals import tolerance_certificates
 from dsel.search.outcomes.new_labels import SEED, NewLabels, draw_rows_of_groups
 from dsel.search.outcomes.new_row_counts import (
@@ -255,8 +256,14 @@ def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
         shown = listing(columns, SHOWN_COLUMNS)
         but = "" if is_told_apart else "but "
         reason += f"; {but}tested alone, {kind} {shown} changed"
-        if not is_told_apart:
-            reason += f" (p = {p_value:.2g})"
+        details = [] if is_told_apart else [f"p = {p_value:.2g}"]
+        changes = zip(columns, result.columns, strict=True)
+        for name, position in [*changes][:SHOWN_COLUMNS]:
+            pair = (column_of(X, position) for X in (labeled.X, tally.sample))
+            if change := describe_change(*pair):
+                details.append(f"{name}: {change}")
+        if details:
+            reason += f" ({'; '.join(details)})"
     elif is_refuted:
         reason += "; no column changed by itself, but how they go together"
     return replace(
@@ -287,8 +294,7 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
     delta = float(f"{disagreement_delta(promises.choice):.12g}")
     promise = (
         f"Both models differ on at most {in_percent(limit)} of the rows "
-        f"({confidence(delta)}% confidence: of the {100 * promises.choice.delta:g}% "
-        f"that bounds may fail, {100 * delta:g}% are for this limit)"
+        f"({confidence(delta)}% confidence)"
     )
     test = replace(test, limit=limit, promise=promise)
     if tally.n_duplicates == tally.n_rows:
