@@ -669,12 +669,13 @@ class Choice(Renderable):
 
     @property
     def deployed_text(self) -> str:
-        """The deployed one of two models, as text; "" unless the other has a bound."""
-        bounds = self.certificates
+        """The deployed one of two models, as text; "" if there is only one."""
         other_names = [name for name in self.bounded_models if name != self.deploy]
-        others = [bounds[name] for name in other_names]
-        if not others or any(b.says_nothing or not b.certified for b in others):
+        if not other_names:
             return ""
+        other = self.certificates[other_names[0]]
+        if other.says_nothing or not other.certified:
+            return "the first model"
         # The text does not name the better model: the run has measured no difference of
         # errors.
         return f"the first model (the second with deploy={other_names[0]!r})"
@@ -701,8 +702,10 @@ class Choice(Renderable):
             model = self._deployed
             reports = (model.report, model.tolerances, model.report_by_value)
             holdout = f"20% hold-out set{' without a report' if any(reports) else ''}"
-            is_between = self.queries is None and self._is_between(
-                self.expected_holdout
+            is_between = (
+                self.queries is None
+                and self._is_between(self.expected_holdout)
+                and text != bound.amount(bound.number)
             )
             texts.append(
                 f"a {holdout} would give a bound of about {text} on average"

@@ -740,7 +740,7 @@ def test_select__takes_several_models_as_one_search(numbers, tmp_path):
     words = numbers[:6]
     found = succeed(*words, "--model", "forest, logistic", "--out", tmp_path / "both")
     assert "Plan of 10 candidates that differ in model, " in found.output
-    assert re.search("\nChosen.*: model=", found.output)
+    assert re.search("\nChosen .*model=", found.output)
     models = {str(text).partition("(")[0] for text in
               dsel.open_results(tmp_path / "both").dsel.table()["model"]}  # fmt: skip
     assert models == {"RandomForestClassifier", "LogisticRegression"}

@@ -204,7 +204,7 @@ def test_run__expects_few_folds_to_beat_a_hold_out_set_where_they_do():
 def test_holdout_set_with_a_smaller_bound__is_said_to_be_between(outcome):
     bounds = outcome.certificates
     middle = (bounds["one_fold"].bound + bounds["all_rows"].bound) / 2
-    for value in (middle, 0.0, 1.0, float("nan")):
+    for value in (middle, 0.0, bounds["one_fold"].bound, 1.0, float("nan")):
         text = str(replace(outcome.choice, expected_holdout=value))
         assert (", between these two" in text) == (value == middle)
 
