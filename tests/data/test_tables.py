@@ -1305,7 +1305,7 @@ def test_repr__of_a_wide_table_and_its_formats_is_short(tmp_path):
         KNeighborsClassifier(), {"n_neighbors": [1, 3]}, X, table.y, random_state=0
     )
     search, outcome = plan.search, plan.run(n_jobs=1)
-    assert repr(table).startswith("<Table: 60 rows x 300 columns>\ncolumns  c0, c1, ")
+    assert repr(table).startswith("<Table: 60 rows x 300 columns>\ncolumns   c0, c1, ")
     # Fields of every column, or of every row, fill a screen.
     for shown in (
         table,
