@@ -24,8 +24,9 @@ class MissingColumnsError(UndecidedError):
         columns: Sequence[str] = (),
         n_wanted: int = 0,
     ) -> None:
-        # A model without most of its features would be useless.
-        self.lacks_most = 2 * len(missing) > max(n_wanted, 2)
+        # A model without most of its features would be useless. Up to two missing
+        # columns are no other table: small tables often lack so many.
+        self.lacks_most = 2 * len(missing) > max(n_wanted, 4)
         """Whether most of the wanted columns are missing."""
         ways: list[tuple[str, str] | Correction] = [*corrections]
         if missing and not self.lacks_most:
