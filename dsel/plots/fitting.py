@@ -7,8 +7,10 @@ twice as wide as those of another.
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,8 +35,12 @@ ROW: Final = "text above a row"
 """Group id of the texts above rows."""
 ABOVE: Final = 0.25
 """Where the text above a row begins: rows are 1 apart, and bars end at 0.22."""
+BELOW: Final = 0.3
+"""Where a row begins, below its bar."""
 MOST_TEXT: Final = 0.5
 """Largest height of the text above a row, so that it ends below the next bar."""
+SMALLEST_BAR: Final = 5.0
+"""Smallest height of the part of a row that has its bar, in points."""
 
 
 def keep_inside(ax: "Axes") -> None:
@@ -239,19 +245,43 @@ def _fit_rows(ax: "Axes", rows: Sequence["Text"], texts: Sequence[str]) -> None:
     width, height = axes_size(ax)
     n = len(rows)
     # A single row does not fill the figure.
-    below = 0.3 + 0.7 * (n == 1)
+    below = BELOW + 0.7 * (n == 1)
+    ax.set_yscale("linear")
     for fontsize in ROW_SIZES:
         shown = [wrap(text, width, fontsize) for text in texts]
-        n_lines = 1 + max(text.count("\n") for text in shown)
-        tall = LINE_HEIGHT * fontsize * n_lines
+        heights = [LINE_HEIGHT * fontsize * (1 + text.count("\n")) for text in shown]
+        tall = max(heights)
         # Rows from -below to n - 1 + ABOVE + tall, the last one in units of rows.
         units = (n - 1 + ABOVE + below) / max(0.1, 1 - tall / height)
         if tall * units / height <= MOST_TEXT:
+            ax.set_ylim(-below, units - below)
             break
+    else:
+        _give_each_row_its_height(ax, heights[::-1], height)
+    ax.set_yticks([])  # a scale has ticks of its own
     for text, wrapped in zip(rows, shown, strict=True):
         text.set_text(wrapped)
         text.set_fontsize(fontsize)
-    ax.set_ylim(-below, units - below)
+
+
+def _give_each_row_its_height(
+    ax: "Axes", text_heights: Sequence[float], height: float
+) -> None:
+    """Scale the rows of axes, from below, so that each has room for its own text.
+
+    Rows of equal height would have to be as high as that with the longest text. What
+    the texts leave is divided equally among the bars.
+    """
+    n = len(text_heights)
+    bar = max(SMALLEST_BAR, (height - sum(text_heights)) / n)
+    parts = [part for text in text_heights for part in (bar, text)]
+    points = np.cumsum([0.0, *parts])
+    places = [place for row in range(n) for place in (row - BELOW, row + ABOVE)]
+    places.append(n - BELOW)
+    to_points = partial(np.interp, xp=places, fp=points)
+    to_places = partial(np.interp, xp=points, fp=places)
+    ax.set_yscale("function", functions=(to_points, to_places))
+    ax.set_ylim(places[0], places[-1])
 
 
 def _thin_ticks(ax: "Axes") -> None:
