@@ -120,7 +120,7 @@ class ResultsAccessor:
 
     @property
     def plot(self) -> "ResultsPlots":
-        """Figures of the cube; a call draws the surface. Needs the extra ``plots``.
+        """Figures of the cube; a call draws one of them. Needs the extra ``plots``.
 
         ``plot()``, ``plot.certificates()`` and ``plot.folds()`` draw any search,
         ``plot.terms()`` and ``plot.timing()`` one by ``cv_bound`` or ``best_fold``. The
@@ -147,8 +147,8 @@ class ResultsAccessor:
 class ResultsPlots:
     """The figures of a cube: methods that draw on ``ax=`` or on new axes.
 
-    Each draws one panel, and returns its axes. A call draws the surface. Needs the
-    extra ``plots``.
+    Each draws one panel, and returns its axes. A call draws the surface of a grid; see
+    `Outcome.plot` for others. Needs the extra ``plots``.
     """
 
     def __init__(

@@ -18,7 +18,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 import dsel
-from dsel import plots
 
 X, y = load_digits(return_X_y=True)
 pool, truth = X[200:], y[200:]
@@ -54,7 +53,7 @@ answer = question.certify_with_labels(truth[rows.index])
 print(answer)
 
 # %%
-plots.plot_comparison(answer)
+answer.plot()
 
 # %%
 # What was true

@@ -213,7 +213,10 @@ def estimate_name(certificate: Certificate) -> str:
 
 
 def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw the limits of the difference between the errors of two models.
+    """Draw the limits of the error of the new model minus that of the old one.
+
+    They have the signs of ``lower`` and ``upper``: negative where the new model is
+    better.
 
     Parameters
     ----------
@@ -232,8 +235,9 @@ def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) ->
     --------
     >>> from dsel.results import ModelComparison
     >>> ax = plot_comparison(ModelComparison(0.05, 10_000, n_differ=200))
-    >>> ax.get_xlabel()
-    '← new better · difference of errors, percentage points · old better →'
+    >>> print(ax.get_xlabel())
+    error of new minus old, percentage points
+    ← new better · old better →
     """
     check_kind(comparison, ModelComparison, "comparison", "`dsel.compare_models`")
     rate = comparison.disagreement
@@ -241,30 +245,24 @@ def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) ->
     if comparison.labels is not None:
         text = f"with {count_of(len(comparison.rows), 'label')}"
         rows.insert(0, (text, comparison.lower, comparison.upper))
-    # Where the title says how much less the new model errs, the axis shows this, too.
-    sign, first, second = 1, "new", "old"
-    if comparison.upper < 0:
-        sign, first, second = -1, second, first
     ax = new_axes(ax, height=1.9 + 0.4 * len(rows))
     texts: list[str] = []
     for place, (text, lower, upper) in zip(range(len(rows))[::-1], rows, strict=True):
-        low, high = sorted([sign * lower, sign * upper])
         label = "" if texts else "possible differences"
-        ax.barh(place, high - low, height=0.4, left=low, color=BLUE, label=label)
-        texts.append(f"{text}: {points_at_least(low)} to {points_at_most(high)}")
+        ax.barh(place, upper - lower, height=0.4, left=lower, color=BLUE, label=label)
+        texts.append(f"{text}: {points_at_least(lower)} to {points_at_most(upper)}")
     places = np.arange(len(rows))  # a line across the axes would cross the texts
     starts, ends = places - 0.3, places + 0.22
     ax.vlines(0 * places, starts, ends, color=INK, lw=1.2, label="no difference")
     label_rows(ax, texts)
     ax.xaxis.set_major_formatter(in_hundreds)
     ax.set_xlabel(
-        f"← {first} better · difference of errors, percentage points · "
-        f"{second} better →"
+        "error of new minus old, percentage points\n← new better · old better →"
     )
     rows_behind = count_of(comparison.n_unlabeled, "pool row")
     if comparison.labels is not None:
         rows_behind += f" and {count_of(len(comparison.rows), 'label')} of them"
-    what = f"Difference of the errors on new rows, from {rows_behind}"
+    what = f"Error of the new model minus that of the old one, from {rows_behind}"
     tidy(ax, title=comparison.headline(), what=what)
     return ax
 

@@ -7,8 +7,9 @@ known, their labels. Its limits are computed from these alone.
 import json
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from importlib import import_module
 from math import isclose
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import pandas as pd
 
@@ -44,6 +45,9 @@ from dsel.rounded_texts import (
     points_at_most,
     terminal_width,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 KIND: Final = "dsel model comparison"
 VERSION: Final = 1
@@ -333,6 +337,32 @@ class ModelComparison(Renderable):
             f"Not proved either way: the error of the new model is between {less} "
             f"percentage points below and {more} above that of the old one ({level})"
         )
+
+    def plot(self, *, ax: "Axes | None" = None) -> "Axes":
+        """Draw both limits; see `dsel.plots.plot_comparison`.
+
+        Needs the extra ``plots``.
+
+        Parameters
+        ----------
+        ax
+            Axes to draw on, which are returned; None makes a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes.
+
+        Examples
+        --------
+        >>> ax = ModelComparison(0.05, 10_000, n_differ=200).plot()
+        >>> print(ax.get_xlabel())
+        error of new minus old, percentage points
+        ← new better · old better →
+        """
+        plots = import_module("dsel.plots")  # figures import results
+        drawn: Axes = plots.plot_comparison(self, ax=ax)
+        return drawn
 
     def shown_rows(self) -> list[ShownRow]:
         """Return names and texts, which all renderings show."""

@@ -529,19 +529,47 @@ def test_plot_comparison__draws_limits_and_the_verdict():
 
 
 @pytest.mark.parametrize("labels", [[1] * 40, [0] * 40], ids=["less", "more"])
-def test_plot_comparison__has_the_limits_of_its_title_on_the_axis(labels):
+def test_plot_comparison__has_one_direction_whichever_model_is_better(labels):
     question = ModelComparison(
         0.05, 10_000, n_differ=3_000, n_queries=40, classes=(0, 1),
         rows=tuple(range(40)), old_predictions=(0,) * 40, new_predictions=(1,) * 40,
     )  # fmt: skip
     answer = question.certify_with_labels(labels)
-    ends = sorted([abs(answer.lower), abs(answer.upper)])
-    ax = plot_comparison(answer)
+    ax = answer.plot()
     drawn = ax.containers[0][0].get_bbox()
-    assert [drawn.x0, drawn.x1] == pytest.approx(ends)
+    assert [drawn.x0, drawn.x1] == pytest.approx([answer.lower, answer.upper])
     is_less = "less than the old" in ax.get_title(loc="left").replace("\n", " ")
-    assert is_less == ax.get_xlabel().startswith("← old better")
-    assert is_less == (sum(labels) > 0)
+    assert is_less == (drawn.x1 < 0) == (sum(labels) > 0)
+    assert ax.get_xlabel().endswith("← new better · old better →")
+    left, right = ax.get_xlim()
+    assert left < right  # new is better at the left
+    words = texts(ax)[0].split(": ")[1].split(" to ")
+    assert [float(word) for word in words] == pytest.approx(
+        [100 * drawn.x0, 100 * drawn.x1], abs=0.1
+    )
+    axes = Figure().add_subplot()
+    assert answer.plot(ax=axes) is axes
+
+
+def test_plot_certificates__prints_no_label_through_the_bar_of_another():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(1500, 2))
+    y = 250_000 + 100_000 * X[:500, 0] + 9_000 * rng.normal(size=500)
+    plan = dsel.plan_search(
+        Ridge(), {"alpha": [0.1, 1.0]}, X[:500], y, X[500:], random_state=0
+    )
+    # As wide and high as in a card, where the last label has two lines.
+    figure = Figure(figsize=(3.8, 3.5), dpi=300, layout="constrained")
+    ax = plot_certificates(plan.run(n_jobs=1).results, ax=figure.add_subplot())
+    figure.canvas.draw()
+    rows = ax.texts
+    assert "\n" in rows[-1].get_text()
+    assert "beyond this axis" in rows[-1].get_text().replace("\n", " ")
+    bars = [bar.get_window_extent() for bars in ax.containers for bar in bars]
+    for row in rows:
+        box = row.get_window_extent()
+        assert not any(box.y0 < bar.y1 and bar.y0 < box.y1 for bar in bars), row
+    assert not ax.get_yticks().size
 
 
 def test_plot_certificates__of_a_certificate_of_users_names_the_tested_model(

@@ -223,9 +223,16 @@ class Outcome:
     def plot(self) -> "ResultsPlots":
         """Figures of the search, as ``results.dsel.plot`` has them.
 
-        A call draws the error over the grid, or the bounds if there is no grid, as
-        after `dsel.certify`. Its print and completion list the other figures of this
-        search. Needs the extra ``plots``.
+        A call without arguments draws
+
+        - of a search over a grid `surface`, and over a list of candidates `folds`;
+        - of a least-squares search the curves of `dsel.plots.plot_loss_curves`;
+        - after `dsel.certify` the first of `report`, `residuals`, `bound_by_labels`
+          and `certificates` that can be drawn: for classes `bound_by_labels`, or
+          `report` if one was declared, and for numbers `residuals`.
+
+        Its print and completion list the figures of this search. Needs the extra
+        ``plots``.
 
         Examples
         --------
