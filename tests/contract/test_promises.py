@@ -1,7 +1,5 @@
 """What a bound must take into account, and what must not be certified."""
 
-import math
-
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -11,9 +9,7 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel import names
 from dsel.bounds import cv_bound, nested_all_rows, upper_pool_rows
-from dsel.losses.error_rate import ErrorRate
 from tests.contract.runs import TREES, digits, run_search
 
 pytestmark = pytest.mark.contract
@@ -128,20 +124,6 @@ def test_model__that_mixes_rows_counts_as_wrong_on_all_rows_of_its_fold(loss):
     assert [c.text for c in outcome.choice.all_caveats if caveat in c.text]
     estimates = outcome.certificate.estimate, outcome.certificate.estimate_of_models
     assert estimates[0] > estimates[1] + 0.05
-
-
-class RootOfErrorRate(ErrorRate):
-    """It cannot be computed of a number of errors below 0."""
-
-    def score_from_errors(self, n_errors, n_rows):
-        return math.sqrt(n_errors / n_rows)
-
-
-def test_loss__is_asked_nothing_about_fits_that_failed():
-    grid = {"max_depth": [2, "not a depth"]}
-    with pytest.warns(dsel.errors.FitFailedWarning, match="1 of 2 candidates failed"):
-        results = run_search(TREES[0], grid, X, Y, loss=RootOfErrorRate()).results
-    assert results["status"].values.tolist() == [0, names.STATUS_FAILED]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Losses by class and the certified report, beside plain loops over the same folds."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,9 +15,10 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel import losses
+from dsel import losses, names
 from dsel.bounds.by_class import counted_mean_limit
 from dsel.losses.by_class import Recall
+from dsel.losses.error_rate import ErrorRate
 from tests.bounds.test_by_class import lower, upper
 from tests.search.running.test_nested import FailsOnRows
 
@@ -62,6 +65,20 @@ def rate_of(loss, table):
     if loss == "balanced":
         return 1 - np.mean(np.diag(table) / table.sum(axis=1))
     return (table * [[0, 5], [1, 0]]).sum() / table.sum()
+
+
+class RootOfErrorRate(ErrorRate):
+    """It cannot be computed of a number of errors below 0."""
+
+    def score_from_errors(self, n_errors, n_rows):
+        return math.sqrt(n_errors / n_rows)
+
+
+def test_loss__is_asked_nothing_about_fits_that_failed():
+    made = plan(grid={"max_depth": [2, "not a depth"]}, loss=RootOfErrorRate())
+    with pytest.warns(dsel.errors.FitFailedWarning, match="1 of 2 candidates failed"):
+        results = made.run().results
+    assert results["status"].values.tolist() == [0, names.STATUS_FAILED]
 
 
 @pytest.mark.parametrize("name", LOSSES)
