@@ -280,9 +280,16 @@ class Choice(Renderable):
             if is_asked and self.forecast.would_help(all_rows):
                 one_fold = self.certificates[ONE_FOLD].unclipped
                 steps.append(self.forecast.advice(one_fold, all_rows))
-        if self.fold_forecast is not None and self._is_above_holdout:
-            steps.append(self.fold_forecast.advice(self.holdout_text))
+        if self._fold_advice:
+            steps.append(self._fold_advice)
         return [(NEXT, step) for step in steps]
+
+    @property
+    def _fold_advice(self) -> str:
+        """What to do if a hold-out set has the smallest bound; "" if it has not."""
+        if self.fold_forecast is None or not self._is_above_holdout:
+            return ""
+        return self.fold_forecast.advice(self.holdout_text)
 
     @property
     def _is_above_holdout(self) -> bool:
@@ -697,7 +704,8 @@ class Choice(Renderable):
         """Return texts of numbers without a guarantee, to compare the bounds with."""
         texts = []
         bound = self.certificate
-        if text := self.holdout_text:
+        # The next step has the number if it is the smallest.
+        if (text := self.holdout_text) and not self._fold_advice:
             # A hold-out set spends all of delta on its bound, whatever is reported.
             model = self._deployed
             reports = (model.report, model.tolerances, model.report_by_value)
