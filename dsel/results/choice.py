@@ -289,7 +289,7 @@ class Choice(Renderable):
         """What to do if a hold-out set has the smallest bound; "" if it has not."""
         if self.fold_forecast is None or not self._is_above_holdout:
             return ""
-        return self.fold_forecast.advice(self.holdout_text)
+        return self.fold_forecast.advice(self._holdout_line)
 
     @property
     def _is_above_holdout(self) -> bool:
@@ -702,24 +702,24 @@ class Choice(Renderable):
 
     def _comparisons(self) -> list[str]:
         """Return texts of numbers without a guarantee, to compare the bounds with."""
-        texts = []
-        bound = self.certificate
+        bound, line = self.certificate, self._holdout_line
+        is_between = self.queries is None and self._is_between(self.expected_holdout)
+        if is_between and self.holdout_text != bound.amount(bound.number):
+            line += ", between these two"
         # The next step has the number if it is the smallest.
-        if (text := self.holdout_text) and not self._fold_advice:
-            # A hold-out set spends all of delta on its bound, whatever is reported.
-            model = self._deployed
-            reports = (model.report, model.tolerances, model.report_by_value)
-            holdout = f"20% hold-out set{' without a report' if any(reports) else ''}"
-            is_between = (
-                self.queries is None
-                and self._is_between(self.expected_holdout)
-                and text != bound.amount(bound.number)
-            )
-            texts.append(
-                f"a {holdout} would give a bound of about {text} on average"
-                f"{', between these two' if is_between else ''}"
-            )
+        texts = [line] if line and not self._fold_advice else []
         return [*texts, *filter(None, [self.best_constant.compare(bound)])]
+
+    @property
+    def _holdout_line(self) -> str:
+        """The expected bound of a hold-out set in words; "" if it is not known."""
+        if not self.holdout_text:
+            return ""
+        # A hold-out set spends all of delta on its bound, whatever is reported.
+        model = self._deployed
+        reports = (model.report, model.tolerances, model.report_by_value)
+        holdout = f"20% hold-out set{' without a report' if any(reports) else ''}"
+        return f"a {holdout} would give a bound of about {self.holdout_text} on average"
 
     @property
     def best_constant(self) -> BestConstant:

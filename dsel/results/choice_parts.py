@@ -133,11 +133,11 @@ class FoldForecast:
     is_of_run: bool
     """Whether the run had that many folds."""
 
-    def advice(self, holdout_text: str) -> str:
-        """Return what to do if a hold-out set has the smaller bound."""
+    def advice(self, holdout_line: str) -> str:
+        """Return what to do if a hold-out set has the smaller bound, as a line says."""
         keep = (
-            f"keep the first bound: that of a hold-out set is smaller on average, "
-            f"{holdout_text}, but one that is taken now would prove nothing"
+            f"keep the first bound: {holdout_line}, but one that is taken now would "
+            f"prove nothing"
         )
         bound = about_percent(self.bound)
         if self.is_of_run:

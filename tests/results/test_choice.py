@@ -174,9 +174,10 @@ def test_choice__says_what_would_beat_a_hold_out_set(outcome):
     smaller = replace(large, expected_holdout=0.15)
     assert smaller.next_steps() == []  # nothing is known
     for forecast, text in [
-        (FoldForecast(3, 0.14, False), "on average, 15.0%, but one that is taken now "
-         "would prove nothing. In a search of as many other labeled rows take cv=3: "
-         "its first bound would be about 14.0% on average, if models trained on 67%"),
+        (FoldForecast(3, 0.14, False), "about 15.0% on average, but one that is taken "
+         "now would prove nothing. In a search of as many other labeled rows take "
+         "cv=3: its first bound would be about 14.0% on average, if models trained on "
+         "67%"),
         (FoldForecast(5, 0.14, True), "would prove nothing. Such a run gives 14.0% on "
          "average; this one had bad luck"),
     ]:  # fmt: skip
