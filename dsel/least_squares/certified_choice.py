@@ -215,8 +215,8 @@ def certify(
             chosen_candidates,
             counts,
             description,
-            search.pool_reading(findings),
-            pair_results=make_pair_results(search, table),
+            sampled_rows=findings.sampled_rows,
+            pair_results=make_pair_results(search.axes, table, is_regression=True),
         )
     models = outcome.models
     if ALL_ROWS not in models:

@@ -44,7 +44,7 @@ class DataSizes:
     """0 for a regression."""
     n_duplicates: int = 0
     """Pool rows that equal labeled rows. It is 0 for a pool that was declared to hold
-    other records; `PlannedSearch.counted_duplicates` computes it."""
+    other records; `run_description.count_bounded_duplicates` computes it."""
     n_groups: int | None = None
     """Groups of labeled rows; None if rows are independent."""
     prior_shares: Floats | None = None

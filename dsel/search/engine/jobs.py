@@ -58,6 +58,10 @@ class PoolReading:
     sampled_rows: SampledRows | None = None
     """Sampled pool rows of an earlier pass, to notice changed files."""
 
+    def with_sample(self, sampled_rows: SampledRows | None) -> "PoolReading":
+        """Return the reading of passes that compare these rows; None compares none."""
+        return replace(self, sampled_rows=sampled_rows)
+
 
 @dataclass(frozen=True)
 class JobContext:

@@ -85,10 +85,14 @@ def bound_chosen(
         evidence.fold_counts_of,
         bounded[ONE_FOLD].certificate,
     )
-    advice.add(notes_of_choice, search, bounded, deployed)
-    advice.add(
-        notes_on_dropped_candidates, search, search_counts, bounded.get(ALL_ROWS)
-    )
+    advice.add(notes_of_choice, search.context.losses, search.delta, bounded, deployed)
+    if search.is_halved and ALL_ROWS in bounded:
+        advice.add(
+            notes_on_dropped_candidates,
+            search_counts,
+            candidate_params,
+            bounded[ALL_ROWS].candidate,
+        )
     advice.add(
         caveats_of_fits,
         search_counts.status,
@@ -158,7 +162,13 @@ def make_bounded_model(
     # Both models get these caveats: rows of a failed fold count as errors in either
     # estimate.
     advice = Advice()
-    advice.add(caveats_of_failed_folds, search, chosen.failed_folds, joint_bounds)
+    advice.add(
+        caveats_of_failed_folds,
+        context,
+        chosen.failed_folds,
+        joint_bounds,
+        unit="row" if search.row_groups is None else "group",
+    )
     advice.add(caveats_of_failed_all_rows, search.deploy, chosen.failures, certificate)
     advice.add(caveats_of_missed_classes, context, certificate, model)
     advice.add(caveats_of_unranked_searches, search.labeled, model)

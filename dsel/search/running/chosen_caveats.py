@@ -1,6 +1,6 @@
 """Caveats of a choice about its models: failed fits, and better options."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ import numpy as np
 from dsel.checks import listing, show
 from dsel.data.labeled import LabeledRows
 from dsel.families.family import error_line
-from dsel.losses.declared import JointBounds
+from dsel.losses.declared import DeclaredLosses, JointBounds
 from dsel.option_values import ALL_ROWS
 from dsel.results import BoundedModel, Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats
@@ -17,8 +17,9 @@ from dsel.results.certificate import params_text
 from dsel.rounded_texts import confidence, count_of, name_folds
 from dsel.search.design.folds import ModelRef
 from dsel.search.engine.counts import SearchCounts
-from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.engine.jobs import JobContext
 from dsel.search.running.procedures import find_searches, returned_model
+from dsel.typing import Options
 
 LARGE_EXCESS: Final = 1.2
 """A candidate that was dropped early is named if the mean of the chosen one exceeds
@@ -28,18 +29,22 @@ MOST_FOLDS_NAMED: Final = 3
 
 
 def caveats_of_failed_folds(
-    search: PlannedSearch, failed: Mapping[int, str], joint_bounds: JointBounds
+    context: JobContext,
+    failed: Mapping[int, str],
+    joint_bounds: JointBounds,
+    *,
+    unit: str,
 ) -> list[Caveat]:
     """Return a warning if fits without a fold, or predictions of the fold, have failed.
 
-    `failed` maps folds to causes.
+    `failed` maps folds to causes; `unit` is what a fold counts, ``row`` or ``group``.
     """
     if not failed:
         return []
     # A failed fit keeps its share of delta: leaving its fold out would divide delta
     # after the fits.
-    unit = "row" if search.row_groups is None else "group"
-    rows = count_of(int(search.scheme.fold_rows[list(failed)].sum()), unit)
+    scheme = context.scheme
+    rows = count_of(int(scheme.fold_rows[list(failed)].sum()), unit)
     causes = [f"{name_folds(fold)}: {reason}" for fold, reason in failed.items()]
     is_too_large = "is"
     if np.isfinite(joint_bounds.expected_holdout):
@@ -48,10 +53,10 @@ def caveats_of_failed_folds(
     if np.isinf(joint_bounds.main_bounds.estimate):
         end = "the estimate is without them"
     text = (
-        f"{len(failed)} of {search.scheme.n_folds} fits failed "
+        f"{len(failed)} of {scheme.n_folds} fits failed "
         f"({listing(causes, MOST_FOLDS_NAMED)}); "
         f"{'its' if len(failed) == 1 else 'their'} {rows} count as "
-        f"{search.context.losses.unpredicted_text}, so {end}"
+        f"{context.losses.unpredicted_text}, so {end}"
     )
     return [Caveat(Effect.WARNS, text)]
 
@@ -103,25 +108,24 @@ def caveats_of_unranked_searches(labeled: LabeledRows, model: Any) -> list[Cavea
 
 
 def notes_on_dropped_candidates(
-    search: PlannedSearch, search_counts: SearchCounts, of_all_rows: BoundedModel | None
+    search_counts: SearchCounts,
+    candidate_params: Sequence[Options],
+    chosen: int,
 ) -> list[Caveat]:
     """Return a note if a candidate dropped early seems better than the chosen one.
 
-    Rankings by few rows of a class differ from fold to fold, and the searches then drop
-    candidates that others keep.
+    `chosen` is the candidate of all rows. Rankings by few rows of a class differ from
+    fold to fold, and the searches then drop candidates that others keep.
     """
-    if of_all_rows is None or not search.is_halved:
-        return []
     scores = search_counts.fold_scores
     # The mean is over the folds that a candidate has; a failed candidate has none.
     is_known = ~np.isnan(scores)
     means = np.full(len(scores), np.inf)
     np.divide(np.nansum(scores, 1), is_known.sum(1), means, where=is_known.any(1))
     best = int(np.argmin(means))
-    chosen = of_all_rows.candidate
     if not means[chosen] > LARGE_EXCESS * means[best]:
         return []
-    params = params_text(search.axes.candidates[best])
+    params = params_text(candidate_params[best])
     less = 100 * (1 - means[best] / means[chosen])
     text = (
         f"{params} was dropped early by some searches, and where it was not, its mean "
@@ -132,12 +136,13 @@ def notes_on_dropped_candidates(
 
 
 def notes_of_choice(
-    search: PlannedSearch, bounded: Mapping[str, BoundedModel], deployed: BoundedModel
+    losses: DeclaredLosses,
+    delta: float,
+    bounded: Mapping[str, BoundedModel],
+    deployed: BoundedModel,
 ) -> list[Caveat]:
     """Return notes about what another choice of options would give."""
     notes = []
-    delta = search.delta
-    losses = search.context.losses
     names_with_misses = {
         name
         for name, model in bounded.items()

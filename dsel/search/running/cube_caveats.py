@@ -40,7 +40,6 @@ from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.records import from_record
 from dsel.rounded_texts import count_of, shorten_text
 from dsel.search.engine.counts import SearchCounts
-from dsel.search.running.planned_search import PlannedSearch
 from dsel.typing import AnyArray, Options
 
 P = ParamSpec("P")
@@ -222,33 +221,40 @@ def caveats_of_disagreements(
 
 
 def check_failures(
-    search: PlannedSearch, search_counts: SearchCounts, unpredicting: Bools
+    search_counts: SearchCounts,
+    candidate_params: Sequence[Options],
+    labeled: LabeledRows,
+    *,
+    unpredicting: Bools,
+    is_nested: bool,
 ) -> None:
-    """Warn of failed candidates; raise AllFitsFailedError if none is left."""
+    """Warn of failed candidates; raise AllFitsFailedError if none is left.
+
+    `unpredicting` are flags of the candidates whose `predict` raised in every call.
+    """
     has_failed = search_counts.status == names.STATUS_FAILED
     failed = np.flatnonzero(has_failed)
     if unpredicting.any() and (has_failed | unpredicting).all():
         candidate = int(np.argmax(unpredicting))
         raise AllFitsFailedError(
             f"no candidate can predict; `predict` of candidate {candidate} "
-            f"({params_text(search.axes.candidates[candidate])}) raised on all rows: "
-            f"{name_column(search_counts.message_of(candidate), search.labeled)}"
+            f"({params_text(candidate_params[candidate])}) raised on all rows: "
+            f"{name_column(search_counts.message_of(candidate), labeled)}"
         )
     if not len(failed):
         return
     candidate = int(failed[0])
-    message = name_column(search_counts.message_of(candidate), search.labeled).rstrip(
-        "."
-    )
-    first = f"candidate {candidate} ({search.axes.candidates[candidate]}): {message}"
-    if len(failed) == search.n_candidates:
+    message = name_column(search_counts.message_of(candidate), labeled).rstrip(".")
+    first = f"candidate {candidate} ({candidate_params[candidate]}): {message}"
+    n_candidates = len(candidate_params)
+    if len(failed) == n_candidates:
         several = f"all {len(failed)} candidates failed; the first was {first}"
         alone = f"the only candidate failed: {message}"
         raise AllFitsFailedError(f"{alone if len(failed) == 1 else several}.")
     # The searches that do not read the failed fit may still choose its candidate.
-    where = " by all folds" if search.method.is_nested else ""
+    where = " by all folds" if is_nested else ""
     warn(
-        f"{len(failed)} of {search.n_candidates} candidates failed and cannot be chosen"
+        f"{len(failed)} of {n_candidates} candidates failed and cannot be chosen"
         f"{where}; the first was {first}. `results.message` has all.",
         FitFailedWarning,
     )

@@ -16,6 +16,7 @@ import xarray as xr
 from sklearn.base import clone
 
 from dsel.arrays import Estimator
+from dsel.data.pool import Pool
 from dsel.data.query_rows import with_pool_index
 from dsel.errors import (
     DselWarning,
@@ -35,6 +36,7 @@ from dsel.results.place import CUBE, PAIRS, Place, check_claim
 from dsel.results.run_store import Store, check_names, read_query_rows
 from dsel.runtime.progress import progress_display
 from dsel.runtime.versions import installed_versions
+from dsel.search.engine.jobs import JobContext
 from dsel.search.outcomes.outcome import (
     Outcome,
     warn_that_models_are_lost,
@@ -68,11 +70,12 @@ def execute(search: PlannedSearch, facts: PlanFacts, options: RunOptions) -> Out
         store, why_unstored = None, ""
         if options.out is not None:
             check_names((*search.axes.sizes, *search.axes.coords), "param_grid")
+            tokens = row_tokens(search.context, search.pool, options.client)
             store = stack.enter_context(
                 Store(
                     options.out,
                     kind="search",
-                    identity={**facts.identity, **row_tokens(search, options.client)},
+                    identity={**facts.identity, **tokens},
                     storage_options=options.storage_options,
                     columns=search.labeled.columns or (),
                 )
@@ -122,20 +125,24 @@ def _how_to_resume(store: Store | None, seed: int) -> str:
 
 
 def row_tokens(
-    search: PlannedSearch, client: "Client | None" = None, *, may_read: bool = True
+    context: JobContext,
+    pool: Pool | None,
+    client: "Client | None" = None,
+    *,
+    may_read: bool = True,
 ) -> dict[str, str]:
     """Return tokens that change with the rows, which are read if necessary.
 
     If rows may not be read, tokens that need them are left out.
     """
-    pools = {"pool": search.pool, "fitting_pool": search.context.fitting_pool}
+    pools = {"pool": pool, "fitting_pool": context.fitting_pool}
     versions = installed_versions().items()
     return {
-        "labeled": search.labeled.token,
+        "labeled": context.labeled.token,
         **{
-            name: "none" if pool is None else pool.fingerprint(client)
-            for name, pool in pools.items()
-            if may_read or pool is None or pool.origin.is_content
+            name: "none" if rows is None else rows.fingerprint(client)
+            for name, rows in pools.items()
+            if may_read or rows is None or rows.origin.is_content
         },
         **{f"version of {name}": str(version) for name, version in versions},
     }
@@ -147,7 +154,7 @@ def check_out(search: PlannedSearch, facts: PlanFacts, out: PathLike) -> None:
     Raises StoreMismatchError if `out` belongs to another plan. Nothing is written, and
     the pool is not read.
     """
-    tokens = row_tokens(search, may_read=False)
+    tokens = row_tokens(search.context, search.pool, may_read=False)
     columns = search.labeled.columns or ()
     check_claim(Place(out), "search", {**facts.identity, **tokens}, columns)
 
@@ -203,14 +210,15 @@ def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
         rows = read_query_rows(store.place)
         pool = search.queried_pool
         if rows is None:
-            rows = read_queried_rows(run, choice)
+            rows = read_queried_rows(choice, pool, run.options.client)
         elif pool is not None:  # older versions stored row numbers only
             rows = with_pool_index(rows, pool)
     return make_outcome(
-        search,
         cube,
         choice,
         make_models,
+        context=search.context,
+        row_groups=search.row_groups,
         pair_results=store.dataset(PAIRS),
         pool_rows=rows,
     )

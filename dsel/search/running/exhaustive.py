@@ -7,23 +7,26 @@ import xarray as xr
 
 from dsel import names
 from dsel.criteria import Settings
+from dsel.criteria.base import Criterion
 from dsel.losses.base import FoldCounts
 from dsel.option_values import Pruning
 from dsel.results import Choice
 from dsel.results.certificate import CHOICE
 from dsel.results.cube import read_counts
+from dsel.search.design.certificate_methods import CertificateMethod
+from dsel.search.design.folds import CVScheme
 from dsel.search.engine.exact_pruner import ExactPruner, ExhaustiveTable
 from dsel.search.engine.exhaustive_search import ExhaustiveLoop
 from dsel.search.engine.fit_batch import count_statistics
 from dsel.search.engine.inner_searches import ChosenCandidates
 from dsel.search.engine.job_queue import Engine
+from dsel.search.engine.jobs import JobContext
 from dsel.search.engine.pruning import OnlyCandidate, Pruner
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import make_cube_of_run
 from dsel.search.running.fit_chosen import ChosenModels, CountedModels
-from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.pool_check import check_pool
 from dsel.search.running.run import (
     RefittedModels,
@@ -46,7 +49,7 @@ def search_exhaustively(run: Run) -> Outcome:
         run.progress.show_check()
     findings = check_pool(run)
     description = describe_run(search, run.facts, findings.pool_facts)
-    with open_engine(run, search.pool_reading(findings)) as engine:
+    with open_engine(run, findings.sampled_rows) as engine:
         pruner = ExactPruner(
             search.criterion,
             Settings(search.candidate_deltas),
@@ -60,10 +63,16 @@ def search_exhaustively(run: Run) -> Outcome:
         while models is None:
             loop.fit_and_count()
             search_counts = pruner.final_counts(loop.table)
-            check_failures(search, search_counts, loop.table.unpredicting_candidates)
-            if bounds_only_choice(search):
+            check_failures(
+                search_counts,
+                search.axes.candidates,
+                search.labeled,
+                unpredicting=loop.table.unpredicting_candidates,
+                is_nested=False,
+            )
+            if bounds_only_choice(search.method, search.criterion):
                 counted_models = count_only_fold(
-                    search, loop, *pruner.choose_candidate(search_counts)
+                    search.context, loop, *pruner.choose_candidate(search_counts)
                 )
                 if counted_models is None:  # its worker is gone, and it is fitted again
                     continue
@@ -78,8 +87,14 @@ def search_exhaustively(run: Run) -> Outcome:
                 cube = make_cube_of_run(search, search_counts, description)
                 choice = choose(cube, search.criterion.name)
                 cube = cube.assign_attrs({CHOICE: choice.to_json()})
-                models = fetch_deployed_model(search, loop, choice)
-    return make_outcome(search, cube, choice, partial(dict, models))
+                models = fetch_deployed_model(search.scheme, loop, choice)
+    return make_outcome(
+        cube,
+        choice,
+        partial(dict, models),
+        context=search.context,
+        row_groups=search.row_groups,
+    )
 
 
 def make_loop(
@@ -94,28 +109,28 @@ def make_loop(
         comparisons,
         search.slices if comparisons else (),
     )
-    replay_counts(run, table)
+    replay_counts(run.store, table)
     show_fits, raise_failures = run.progress.show_fits, run.options.raise_failures
     return ExhaustiveLoop(engine, table, pruner, show_fits, raise_failures)
 
 
-def bounds_only_choice(search: PlannedSearch) -> bool:
+def bounds_only_choice(method: CertificateMethod, criterion: Criterion) -> bool:
     """Return whether only the chosen candidate gets a bound, by counts of its own.
 
     This is so with a hold-out set if squared errors rank the candidates.
     """
-    return search.method.is_guarantee and not search.criterion.is_guarantee
+    return method.is_guarantee and not criterion.is_guarantee
 
 
 def count_only_fold(
-    search: PlannedSearch, loop: ExhaustiveLoop, candidate: int, score: float
+    context: JobContext, loop: ExhaustiveLoop, candidate: int, score: float
 ) -> CountedModels | None:
     """Count the losses of a model on the only fold; None if the model is lost.
 
     The bounds of all candidates share delta equally and hold at once, so that the same
     rows may both rank and bound.
     """
-    context, scheme = search.context, search.scheme
+    scheme = context.scheme
     [split] = scheme.fold_splits
     fitted_group = loop.fetch_counted_group(candidate, 0)
     if fitted_group is None:
@@ -139,10 +154,10 @@ def count_only_fold(
 
 
 def fetch_deployed_model(
-    search: PlannedSearch, loop: ExhaustiveLoop, choice: Choice
+    scheme: CVScheme, loop: ExhaustiveLoop, choice: Choice
 ) -> dict[str, Model] | None:
     """Return the deployed model, by its name; None if the counted model is lost."""
-    split = search.scheme.outer_split(choice.fold).number
+    split = scheme.outer_split(choice.fold).number
     candidate = choice.candidate
     fitted_group = loop.fetch_counted_group(candidate, split)
     if fitted_group is None:
@@ -160,12 +175,12 @@ def refit_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedMo
         models = counted_models = None
         while models is None and counted_models is None:
             loop.fit_and_count()
-            if bounds_only_choice(search):
+            if bounds_only_choice(search.method, search.criterion):
                 counted_models = count_only_fold(
-                    search, loop, candidate, choice.criterion_value
+                    search.context, loop, candidate, choice.criterion_value
                 )
             else:
-                models = fetch_deployed_model(search, loop, choice)
+                models = fetch_deployed_model(search.scheme, loop, choice)
         # The duplicates are left out: counts are compared, and no bound is computed.
         repeated = loop.table.counts(make_data_sizes(search)).by_name
         if counted_models is not None:

@@ -7,23 +7,33 @@ the deployed model is the counted one, even if the learner draws at random.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from dsel import names
-from dsel.arrays import Bools, Floats
+from dsel.arrays import Bools, Floats, Integers
+from dsel.criteria.base import Criterion
 from dsel.data.duplicates import duplicate_finder
+from dsel.data.pool_parts import SampledRows
 from dsel.errors import AllFitsFailedError
-from dsel.losses.base import FoldCounts, PoolCounts, Statistic, stack_folds
+from dsel.losses.base import (
+    FoldCounts,
+    PlannedDelta,
+    PoolCounts,
+    Statistic,
+    stack_folds,
+)
+from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence, fold_limits, fold_to_deploy
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.tasks import Task
 from dsel.search.design.comparisons import AllFolds, QueriedRows
-from dsel.search.design.folds import ModelRef
+from dsel.search.design.folds import CVScheme, ModelRef
 from dsel.search.engine.count_batch import (
     CHOSEN_SET,
     ChosenCountBatch,
@@ -40,14 +50,14 @@ from dsel.search.engine.jobs import (
     ChosenFitJob,
     FitStatus,
     JobContext,
-    PoolReading,
     join_tokens,
 )
 from dsel.search.engine.pool_pass import PoolPass
 from dsel.search.running.cube_caveats import name_column
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator, returned_model
-from dsel.search.running.run import Run, replay_counts
+from dsel.search.running.run import replay_counts
+from dsel.search.running.run_progress import RunProgress
 from dsel.typing import Model
 
 
@@ -122,11 +132,11 @@ class CountedModels:
 
 
 def add_chosen(
-    search: PlannedSearch, inner_counts: NestedCounts, chosen: ChosenModels
+    inner_counts: NestedCounts, chosen: ChosenModels, criterion: Criterion
 ) -> NestedCounts:
     """Return the counts of inner searches, completed by those of the chosen models."""
     counts = inner_counts
-    if search.n_candidates == 1:  # inner searches have counted nothing
+    if len(counts.status) == 1:  # inner searches of one candidate have counted nothing
         errors = chosen.fold_counts_of.get(ERROR_RATE.statistic)
         counts = replace(
             counts,
@@ -134,13 +144,22 @@ def add_chosen(
             fold_predictions=counts.fold_rows[np.newaxis],
             fold_loss_mean=chosen.fold_scores[np.newaxis],
         )
-    if names.FOLD_LOSS_MEAN not in search.criterion.needs:  # errors say the same
+    if names.FOLD_LOSS_MEAN not in criterion.needs:  # errors say the same
         counts = replace(counts, fold_loss_mean=None)
-    return replace(counts, messages={**chosen.messages, **inner_counts.messages})
+    # The first message of a candidate is shown, and inner fits come first.
+    return replace(counts, messages=dict(chosen.messages) | dict(counts.messages))
 
 
 def fit_chosen(
-    run: Run, engine: Engine, chosen_candidates: ChosenCandidates, inner_scores: Floats
+    context: JobContext,
+    engine: Engine,
+    chosen_candidates: ChosenCandidates,
+    inner_scores: Floats,
+    *,
+    planned_delta: PlannedDelta,
+    models_to_fit: Sequence[ModelRef],
+    progress: RunProgress,
+    raise_failures: bool,
 ) -> ChosenModels:
     """Fit the chosen candidates without each fold and on all rows; count the folds.
 
@@ -148,34 +167,74 @@ def fit_chosen(
     searches, (n_folds,). They decide which model is deployed where limits are nearly
     equal.
 
-    Raises AllFitsFailedError if no model of a fold could be fitted.
+    Raises AllFitsFailedError if no model of a fold could be fitted, or none can
+    predict; with `raise_failures` RuntimeError if any fit failed.
     """
-    models_to_fit = deque(run.search.models_to_fit)
-    chosen_fits = ChosenFitLoop(run, engine, chosen_candidates, models_to_fit).fit()
-    return collect_models(run, chosen_candidates, chosen_fits, inner_scores)
+    chosen_fits = ChosenFitLoop(
+        context, engine, chosen_candidates, models_to_fit, progress.show_chosen
+    ).fit()
+    failures = find_failures(context.scheme, chosen_fits)
+    if raise_failures:
+        raise_first_failure(context.scheme, failures)
+    check_any_predicts(context, failures)
+    models = {
+        ref: fit.fitted_group.model(
+            fit.job.candidate_number, context.scheme.outer_split(ref).number
+        )
+        for ref, fit in chosen_fits.items()
+        if ref not in failures.of_fit
+    }
+    fits_by_fold = [chosen_fits[fold] for fold in range(context.scheme.n_folds)]
+    fold_counts_of = collect_fold_counts(
+        context.losses.statistics, fits_by_fold, context.scheme.fold_rows
+    )
+    return ChosenModels(
+        chosen_candidates=chosen_candidates,
+        models=models,
+        fold_counts_of=fold_counts_of,
+        # A failed fit has no score.
+        fold_scores=np.array([(*fit.result.scores, np.nan)[0] for fit in fits_by_fold]),
+        deployed_fold=choose_deployed_fold(
+            context.losses,
+            planned_delta,
+            fold_counts_of[context.losses.main.statistic],
+            np.array([fold in models for fold in range(context.scheme.n_folds)]),
+            inner_scores,
+        ),
+        chosen_fits=chosen_fits,
+        failures=failures.causes,
+        messages=collect_messages(context.scheme, chosen_fits),
+    )
 
 
 @dataclass(eq=False)
 class ChosenFitLoop(JobLoop[ChosenFitJob, ChosenFit]):
     """Fits of the chosen candidates, each without a fold or on all rows."""
 
-    run: Run
+    context: JobContext
     engine: Engine
     chosen_candidates: ChosenCandidates
-    waiting: deque[ModelRef]
+    models_to_fit: Sequence[ModelRef]
+    show_progress: Callable[[int], object]
+    """Called with the number of finished fits before tasks are submitted; see
+    `JobLoop.begin_turn`."""
+    waiting: deque[ModelRef] = field(init=False)
     """Models whose fits are not submitted yet."""
-    chosen_fits: dict[ModelRef, ChosenFit] = field(init=False, default_factory=dict)
+    finished: dict[ModelRef, ChosenFit] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.waiting = deque(self.models_to_fit)
 
     def fit(self) -> dict[ModelRef, ChosenFit]:
-        """Make all fits, and return their results."""
+        """Make all fits, and return their results in the order of `models_to_fit`."""
         queue: JobQueue[ChosenFitJob, ChosenFit] = JobQueue(self.engine.executor)
         for _, task in queue.run(self):
-            self.chosen_fits.update((fit.job.model_ref, fit) for fit in task.get())
-        return self.chosen_fits
+            self.finished.update((fit.job.model_ref, fit) for fit in task.get())
+        return {ref: self.finished[ref] for ref in self.models_to_fit}
 
     def begin_turn(self) -> None:
         """Show the progress."""
-        self.run.progress.show_chosen(len(self.chosen_fits))
+        self.show_progress(len(self.finished))
 
     def next_jobs(self) -> list[ChosenFitJob]:
         """Return the next fit, or none."""
@@ -185,132 +244,129 @@ class ChosenFitLoop(JobLoop[ChosenFitJob, ChosenFit]):
             return []
         model_ref = self.waiting.popleft()
         candidate = self.chosen_candidates.candidate_of(model_ref)
-        candidate_group = self.run.search.context.candidate_group_of(candidate)
+        candidate_group = self.context.candidate_group_of(candidate)
         return [ChosenFitJob(candidate_group.number, candidate, model_ref)]
 
     def make_task(self, jobs: list[ChosenFitJob]) -> Task[JobContext, list[ChosenFit]]:
         """Return the task of a fit."""
         [job] = jobs
-        search = self.run.search
-        candidate_group = search.context.candidate_groups[job.group_number]
-        split = search.scheme.outer_split(job.model_ref)
+        candidate_group = self.context.candidate_groups[job.group_number]
+        split = self.context.scheme.outer_split(job.model_ref)
         key = f"fit-chosen-{candidate_group.short_name}-{split.short_name}"
         key += f"-{next(self.engine.serial)}"
         # The affinity spreads them over the workers, like the first fits.
         return Task(key, ChosenFitBatch(job), affinity=split.number)
 
 
-def collect_models(
-    run: Run,
-    chosen_candidates: ChosenCandidates,
-    chosen_fits: Mapping[ModelRef, ChosenFit],
-    inner_scores: Floats,
-) -> ChosenModels:
-    """Return the models of the chosen candidates, with the counts on their folds.
+class ChosenFailures(NamedTuple):
+    """Causes of failures among the fits of chosen candidates, by model."""
 
-    Raises AllFitsFailedError if no model of a fold was fitted, or none can predict.
-    """
-    search = run.search
-    losses, scheme = search.context.losses, search.scheme
-    models = dict[ModelRef, Model]()
-    messages = dict[int, FitMessage]()
-    why_failed = dict[ModelRef, str]()
-    why_unpredicted = dict[ModelRef, str]()
-    for ref in search.models_to_fit:
-        fit, split = chosen_fits[ref], scheme.outer_split(ref)
-        message, candidate = fit.result.message, fit.job.candidate_number
-        if fit.result.status is FitStatus.FAILED:
-            why_failed[ref] = message.text if message else "the fit failed"
-            continue
-        models[ref] = fit.fitted_group.model(candidate, split.number)
-        if message is not None:
-            text = f"{split.trained_on}: {message.text}"
-            messages.setdefault(candidate, replace(message, text=text))
-            if fit.result.predicts_none_of(split):
-                why_unpredicted[ref] = message.text
-    check_chosen_fits(run, why_failed, why_unpredicted)
-    unpredicted = {
-        ref: f"`predict`: {reason}" for ref, reason in why_unpredicted.items()
-    }
-    causes = why_failed | unpredicted
+    of_fit: Mapping[ModelRef, str]
+    """Causes of the fits that failed."""
+    of_predict: Mapping[ModelRef, str]
+    """Causes for the models that predict no row of their fold."""
 
-    folds = range(scheme.n_folds)
-    counts = zip(*(chosen_fits[fold].counts for fold in folds), strict=True)
-    fold_counts_of = {
-        statistic: FoldCounts(stack_folds(by_fold), scheme.fold_rows)
-        for statistic, by_fold in zip(losses.statistics, counts, strict=True)
-    }
-    # A failed fit has no score.
-    fold_scores = [chosen_fits[fold].result.scores[:1] or (np.nan,) for fold in folds]
-
-    has_model = np.array([fold in models for fold in folds])
-    deployed_fold = choose_deployed_fold(
-        search, fold_counts_of[losses.main.statistic], has_model, inner_scores
-    )
-    return ChosenModels(
-        chosen_candidates=chosen_candidates,
-        models=models,
-        fold_counts_of=fold_counts_of,
-        fold_scores=np.ravel(fold_scores),
-        deployed_fold=deployed_fold,
-        chosen_fits=chosen_fits,
-        failures={ref: causes[ref] for ref in search.models_to_fit if ref in causes},
-        messages=messages,
-    )
+    @property
+    def causes(self) -> dict[ModelRef, str]:
+        """All causes; those of predictions name `predict`."""
+        unpredicted = {
+            ref: f"`predict`: {reason}" for ref, reason in self.of_predict.items()
+        }
+        return {**self.of_fit, **unpredicted}
 
 
-def choose_deployed_fold(
-    search: PlannedSearch, folds: FoldCounts, has_model: Bools, inner_scores: Floats
-) -> int:
-    """Return the fold whose model is the one of `one_fold`.
+def find_failures(
+    scheme: CVScheme, chosen_fits: Mapping[ModelRef, ChosenFit]
+) -> ChosenFailures:
+    """Return the causes of failed fits, and of models that predict no row."""
+    of_fit, of_predict = dict[ModelRef, str](), dict[ModelRef, str]()
+    for ref, fit in chosen_fits.items():
+        result = fit.result
+        if result.status is FitStatus.FAILED:
+            of_fit[ref] = result.message.text if result.message else "the fit failed"
+        elif result.message and result.predicts_none_of(scheme.outer_split(ref)):
+            of_predict[ref] = result.message.text
+    return ChosenFailures(of_fit, of_predict)
 
-    Labeled rows alone decide, before the pool is counted. `has_model` and
-    `inner_scores` are as `fit_chosen` has them, by fold.
-    """
-    losses = search.context.losses
-    limits = fold_limits(losses.main, folds, losses.main_division(search.planned_delta))
-    return fold_to_deploy(limits, has_model, tie_ranks(inner_scores))
 
-
-def check_chosen_fits(
-    run: Run,
-    why_failed: Mapping[ModelRef, str],
-    why_unpredicted: Mapping[ModelRef, str],
-) -> None:
-    """Raise if no fold has a model that predicts, or if any failure ends the run.
-
-    A bound needs the model of one fold, whichever it is. Both have causes: of fits that
-    failed, and of models that predict no row of their fold.
-    """
-    search = run.search
-    if run.options.raise_failures and why_failed:
-        ref, reason = next(iter(why_failed.items()))
-        trained_on = search.scheme.outer_split(ref).trained_on
+def raise_first_failure(scheme: CVScheme, failures: ChosenFailures) -> None:
+    """Raise RuntimeError if a fit failed, with the cause of the first one."""
+    for ref, reason in failures.of_fit.items():
         raise RuntimeError(
-            f"what was chosen, {trained_on}: {reason}; leave on_failure='raise' out "
-            f"for a bound of the models that can be fitted."
+            f"what was chosen, {scheme.outer_split(ref).trained_on}: {reason}; leave "
+            f"on_failure='raise' out for a bound of the models that can be fitted."
         )
-    folds = range(run.search.scheme.n_folds)
-    first = next((fold for fold in folds if fold not in why_failed), None)
-    what = "what was chosen" if search.n_candidates > 1 else "the model"
-    if first is None:
-        reason = why_failed[0]
-        begin = f"{what} cannot be fitted:"
-        if isinstance(search.context.estimators[0], FunctionEstimator):
-            begin = "your function failed when called"
-    elif all(fold in why_failed or fold in why_unpredicted for fold in folds):
-        reason = why_unpredicted[first]
-        begin = f"{what} cannot predict; `predict` raised on all rows:"
-    else:
+
+
+def check_any_predicts(context: JobContext, failures: ChosenFailures) -> None:
+    """Raise AllFitsFailedError if no fold has a model that predicts.
+
+    A bound needs the model of one fold, whichever it is.
+    """
+    folds = range(context.scheme.n_folds)
+    if any(fold not in failures.causes for fold in folds):
         return
-    trained_on = search.scheme.outer_split(first or 0).trained_on
-    message = name_column(f"{trained_on}: {reason}", search.labeled)
+    first = next((fold for fold in folds if fold not in failures.of_fit), None)
+    what = "what was chosen" if len(context.estimators) > 1 else "the model"
+    if first is None:
+        reason = failures.of_fit[0]
+        begin = f"{what} cannot be fitted:"
+        if isinstance(context.estimators[0], FunctionEstimator):
+            begin = "your function failed when called"
+    else:
+        reason = failures.of_predict[first]
+        begin = f"{what} cannot predict; `predict` raised on all rows:"
+    trained_on = context.scheme.outer_split(first or 0).trained_on
+    message = name_column(f"{trained_on}: {reason}", context.labeled)
     # Splitters of scikit-learn, as the `cv` of a model that is a search, say so.
     if "'groups' parameter should not be None" in reason:
         message = (
             f"{message.rstrip('.')}; pass `groups`, the group of each labeled row."
         )
     raise AllFitsFailedError(f"{begin} {message}")
+
+
+def collect_messages(
+    scheme: CVScheme, chosen_fits: Mapping[ModelRef, ChosenFit]
+) -> dict[int, FitMessage]:
+    """Return the first message of each candidate's completed fits."""
+    messages = dict[int, FitMessage]()
+    for ref, fit in chosen_fits.items():
+        message = fit.result.message
+        if message is not None and fit.result.status is not FitStatus.FAILED:
+            text = f"{scheme.outer_split(ref).trained_on}: {message.text}"
+            messages.setdefault(fit.job.candidate_number, replace(message, text=text))
+    return messages
+
+
+def collect_fold_counts(
+    statistics: Sequence[Statistic],
+    fits_by_fold: Sequence[ChosenFit],
+    fold_rows: Integers,
+) -> dict[Statistic, FoldCounts]:
+    """Return the counts of each statistic, those of the models of all folds in one."""
+    counts = zip(*(fit.counts for fit in fits_by_fold), strict=True)
+    return {
+        statistic: FoldCounts(stack_folds(by_fold), fold_rows)
+        for statistic, by_fold in zip(statistics, counts, strict=True)
+    }
+
+
+def choose_deployed_fold(
+    losses: DeclaredLosses,
+    planned_delta: PlannedDelta,
+    folds: FoldCounts,
+    has_model: Bools,
+    inner_scores: Floats,
+) -> int:
+    """Return the fold whose model is the one of `one_fold`.
+
+    Labeled rows alone decide, before the pool is counted. `folds` are the counts of the
+    main loss, and `has_model` says which folds have a model; `inner_scores` are as
+    `fit_chosen` has them.
+    """
+    limits = fold_limits(losses.main, folds, losses.main_division(planned_delta))
+    return fold_to_deploy(limits, has_model, tie_ranks(inner_scores))
 
 
 def join_models(context: JobContext, chosen_fits: Iterable[ChosenFit]) -> JoinedModels:
@@ -331,7 +387,7 @@ def join_models(context: JobContext, chosen_fits: Iterable[ChosenFit]) -> Joined
     return JoinedModels(tuple(joined_groups))
 
 
-def key_of_chosen(search: PlannedSearch, chosen: ChosenModels) -> str:
+def key_of_chosen(chosen: ChosenModels, *, has_queries: bool) -> str:
     """Return the key under which the store has counts of these models.
 
     Slices that an earlier run counted are of these models only if the same fits failed,
@@ -343,34 +399,37 @@ def key_of_chosen(search: PlannedSearch, chosen: ChosenModels) -> str:
         chosen_candidates.candidate_of_all_rows,
     )
     key = f"chosen-{'-'.join(map(str, candidate_numbers))}"
-    folds = range(search.scheme.n_folds)
+    folds = range(len(chosen_candidates.by_fold))
     key += "".join(f"-without-{fold}" for fold in folds if fold not in chosen.models)
-    return key + (f"-deployed-{chosen.deployed_fold}" if search.n_queries > 0 else "")
+    return key + (f"-deployed-{chosen.deployed_fold}" if has_queries else "")
 
 
 def count_chosen(
-    run: Run,
+    search: PlannedSearch,
     engine: Engine,
     chosen: ChosenModels,
+    *,
     n_duplicates: int,
-    reading: PoolReading,
+    sampled_rows: SampledRows | None,
+    progress: RunProgress,
 ) -> CountedModels:
     """Return the chosen models with their counts on the pool, if there is one.
 
     The models are compared on all pool rows, except those that an earlier run has
     counted. `n_duplicates` is the number of pool rows that equal labeled rows, for
-    which the bounds allow.
+    which the bounds allow. The pass compares `sampled_rows` with the rows that it
+    reads.
     """
-    search, pool = run.search, run.search.pool
+    pool, context = search.pool, search.context
     # Where the model of all rows failed, that of one fold still has its bound.
     if pool is None or None not in chosen.models:
         return CountedModels(chosen)
-    chosen_fits = chosen.chosen_fits
+    chosen_fits, scheme = chosen.chosen_fits, context.scheme
     comparison = AllFolds(
-        search.scheme.all_rows_number,
+        scheme.all_rows_number,
         chosen.fold_counts_of,
         # Without any duplicate the pass does not search for them.
-        duplicate_finder(pool, search.labeled) if n_duplicates else None,
+        duplicate_finder(pool, context.labeled) if n_duplicates else None,
         n_queries=search.n_queries,
         # The labeled rows decide this, since the pool must not decide where it is
         # queried.
@@ -380,20 +439,21 @@ def count_chosen(
     # Stores know models by the numbers of their splits.
     token = join_tokens(
         {
-            search.scheme.outer_split(ref).number: fit.result.token
+            scheme.outer_split(ref).number: fit.result.token
             for ref, fit in chosen_fits.items()
         }
     )
-    key = key_of_chosen(search, chosen)
+    key = key_of_chosen(chosen, has_queries=search.n_queries > 0)
     table = PoolTable(search.slices, (comparison,), [key], [token])
-    replay_counts(run, table)
-    models = ModelSets((CHOSEN_SET,), join_models(search.context, chosen_fits.values()))
+    replay_counts(engine.store, table)
+    models = ModelSets((CHOSEN_SET,), join_models(context, chosen_fits.values()))
+    reading = context.reading.with_sample(sampled_rows)
     compared = ComparedModels([models], (token,), table.comparisons, reading)
     pool_pass = PoolPass(
         engine,
         table,
         ChosenCountBatch,
-        show_progress=lambda: run.progress.show_chosen(
+        show_progress=lambda: progress.show_chosen(
             len(chosen_fits), int(table.is_counted.sum())
         ),
         context_key=engine.executor.put(compared),

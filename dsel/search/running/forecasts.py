@@ -5,12 +5,14 @@ from typing import Final
 
 import numpy as np
 
+from dsel.losses.base import PlannedDelta
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.joint import ModelBounds, bound_models
 from dsel.results import Certificate
 from dsel.results.choice_parts import FoldForecast
 from dsel.results.queries import LEAST_GAIN, Queries, QueryForecast
 from dsel.search.design.expected_bounds import Case, one_fold_terms
+from dsel.search.engine.jobs import JobContext
 from dsel.search.running.fit_chosen import CountedModels
 from dsel.search.running.planned_search import PlannedSearch
 
@@ -37,9 +39,11 @@ def make_queries(
         tuple(column[n] for n in order)
         for column in (queried.rows, queried.one_fold_codes, queried.all_rows_codes)
     )
-    without = bounds_with_queries(search, counted_models, has_queries=False)
+    without = bounds_with_queries(
+        search.context.losses, counted_models, search.planned_delta, has_queries=False
+    )
     return replace(
-        queries_of_counts(search, counted_models, bounds),
+        queries_of_counts(search.context, counted_models, bounds, search.delta),
         n_planned=search.n_queries,
         fold_limit_without=without.one_fold_bound,
         rows=rows,
@@ -64,8 +68,10 @@ def forecast_queries(
         or not counted_models.pool_counts_of
     ):
         return None
-    bounds = bounds_with_queries(search, counted_models, has_queries=True)
-    queries = queries_of_counts(search, counted_models, bounds)
+    bounds = bounds_with_queries(
+        search.context.losses, counted_models, search.planned_delta, has_queries=True
+    )
+    queries = queries_of_counts(search.context, counted_models, bounds, search.delta)
     # Where both models agree, a label would say nothing about their difference.
     n_rows = min(ADVISED_QUERIES, queries.n_differ)
     expected = replace(queries, rows=tuple(range(n_rows))).expected
@@ -104,30 +110,35 @@ def forecast_folds(
 
 
 def bounds_with_queries(
-    search: PlannedSearch, counted_models: CountedModels, *, has_queries: bool
+    losses: DeclaredLosses,
+    counted_models: CountedModels,
+    planned_delta: PlannedDelta,
+    *,
+    has_queries: bool,
 ) -> ModelBounds:
     """Return the bounds of the error by a plan with queries, or by one without.
 
     These bounds are for comparison: only the plan that was run has a guarantee.
     """
-    losses, evidence = search.context.losses, counted_models.evidence
-    planned_delta = replace(search.planned_delta, has_queries=has_queries)
-    division = losses.main_division(planned_delta)
+    division = losses.main_division(replace(planned_delta, has_queries=has_queries))
     fold = counted_models.chosen.deployed_fold
-    return bound_models(losses.main, evidence, division, fold)
+    return bound_models(losses.main, counted_models.evidence, division, fold)
 
 
 def queries_of_counts(
-    search: PlannedSearch, counted_models: CountedModels, bounds: ModelBounds
+    context: JobContext,
+    counted_models: CountedModels,
+    bounds: ModelBounds,
+    delta: float,
 ) -> Queries:
     """Return the record of queries with its bounds and counts, without any row."""
-    pool_counts = counted_models.pool_counts_of[search.context.losses.main.statistic]
+    pool_counts = counted_models.pool_counts_of[context.losses.main.statistic]
     fold = counted_models.chosen.deployed_fold
     n_duplicates_differ = int(pool_counts.duplicates[fold])
     return Queries(
-        delta=search.delta,
+        delta=delta,
         n_planned=0,
-        classes=tuple(search.classes.tolist()),
+        classes=tuple(context.labeled.classes.tolist()),
         fold_limit=bounds.one_fold_bound,
         pool_only=bounds.all_rows_bound,
         n_unlabeled=pool_counts.n_rows,

@@ -5,6 +5,7 @@
 """
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,15 +13,16 @@ import xarray as xr
 
 from dsel import names
 from dsel.arrays import Floats, Integers
+from dsel.data.pool import Pool
+from dsel.data.pool_parts import SampledRows
 from dsel.data.query_rows import read_pool_rows, with_pool_index
 from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
-from dsel.results.cube import fold_error_rates, make_pair_cube, read_counts
+from dsel.results.cube import GridAxes, fold_error_rates, make_pair_cube, read_counts
 from dsel.search.engine.counts import FitTable, NestedCounts
 from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
 from dsel.search.engine.job_queue import Engine
-from dsel.search.engine.jobs import PoolReading
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.bound_chosen import bound_chosen
 from dsel.search.running.cube_caveats import check_failures
@@ -30,7 +32,6 @@ from dsel.search.running.fit_chosen import (
     count_chosen,
     fit_chosen,
 )
-from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.pool_check import start_pool_check
 from dsel.search.running.run import (
     RefittedModels,
@@ -42,6 +43,9 @@ from dsel.search.running.run import (
 )
 from dsel.search.running.run_description import RunDescription, describe_run
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 
 def search_nested(run: Run) -> Outcome:
     """Search without each fold, then fit and count the chosen candidates.
@@ -52,7 +56,7 @@ def search_nested(run: Run) -> Outcome:
     table = FitTable(
         search.scheme, search.context.candidate_groups, search.n_candidates
     )
-    replay_counts(run, table)
+    replay_counts(run.store, table)
     with open_engine(run) as engine, start_pool_check(run) as pool_check:
         inner = InnerSearches(search.scheme, search.prune)
 
@@ -71,7 +75,13 @@ def search_nested(run: Run) -> Outcome:
         description = describe_run(search, run.facts, findings.pool_facts)
         inner_counts = inner.final_counts(table, description.data)
         # This check comes before the fits of the chosen candidates, which take time.
-        check_failures(search, inner_counts, table.unpredicting_candidates)
+        check_failures(
+            inner_counts,
+            search.axes.candidates,
+            search.labeled,
+            unpredicting=table.unpredicting_candidates,
+            is_nested=True,
+        )
         chosen_candidates = inner.choose_candidates(table)
         return certify_choices(
             run,
@@ -79,8 +89,10 @@ def search_nested(run: Run) -> Outcome:
             chosen_candidates,
             inner_counts,
             description,
-            search.pool_reading(findings),
-            pair_results=make_pair_results(search, table),
+            sampled_rows=findings.sampled_rows,
+            pair_results=make_pair_results(
+                search.axes, table, is_regression=search.is_regression
+            ),
         )
 
 
@@ -90,62 +102,81 @@ def certify_choices(
     chosen_candidates: ChosenCandidates,
     inner_counts: NestedCounts,
     description: RunDescription,
-    reading: PoolReading,
     *,
+    sampled_rows: SampledRows | None,
     pair_results: xr.Dataset,
 ) -> Outcome:
     """Fit, count and certify the choices of inner searches, which have these counts.
 
-    The choices may have been made without fits, such as by a closed form. `reading`
-    describes how the pass over the pool reads it.
+    The choices may have been made without fits, such as by a closed form. The pass over
+    the pool compares `sampled_rows`, those of its check, with the rows that it reads.
     """
     search = run.search
     scores = inner_counts.fold_scores[list(chosen_candidates.by_fold)].mean(axis=1)
-    chosen = fit_chosen(run, engine, chosen_candidates, scores)
-    search_counts = add_chosen(search, inner_counts, chosen)
+    chosen = fit_chosen(
+        search.context,
+        engine,
+        chosen_candidates,
+        scores,
+        planned_delta=search.planned_delta,
+        models_to_fit=search.models_to_fit,
+        progress=run.progress,
+        raise_failures=run.options.raise_failures,
+    )
+    search_counts = add_chosen(inner_counts, chosen, search.criterion)
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
-    n_duplicates = description.data.n_duplicates
-    counted_models = count_chosen(run, engine, chosen, n_duplicates, reading)
+    counted_models = count_chosen(
+        search,
+        engine,
+        chosen,
+        n_duplicates=description.data.n_duplicates,
+        sampled_rows=sampled_rows,
+        progress=run.progress,
+    )
     choice = bound_chosen(search, search_counts, counted_models, description)
     return make_outcome(
-        search,
         make_cube_of_run(search, search_counts, description, choice, counted_models),
         choice,
         partial(dict, chosen.models_by_name),
+        context=search.context,
+        row_groups=search.row_groups,
         pair_results=pair_results,
-        pool_rows=read_queried_rows(run, choice),
+        pool_rows=read_queried_rows(choice, search.queried_pool, run.options.client),
     )
 
 
-def read_queried_rows(run: Run, choice: Choice) -> pd.DataFrame | None:
+def read_queried_rows(
+    choice: Choice, pool: Pool | None, client: "Client | None"
+) -> pd.DataFrame | None:
     """Read the queried pool rows again; None if there are none.
 
-    The rows have all columns: a person may need some that no model reads.
+    `pool` has all columns: a person may need some that no model reads.
     """
-    pool = run.search.queried_pool
     if choice.queries is None or not choice.queries.rows or pool is None:
         return None
     with pool.guard_pass():
-        rows = read_pool_rows(pool, choice.queries.rows, client=run.options.client)
+        rows = read_pool_rows(pool, choice.queries.rows, client=client)
     # A column of the pool with the name of the index would be there twice.
     rows = with_pool_index(rows, pool)
     return rows.drop(columns=rows.index.name, errors="ignore")
 
 
-def make_pair_results(search: PlannedSearch, table: FitTable) -> xr.Dataset:
+def make_pair_results(
+    axes: GridAxes, table: FitTable, *, is_regression: bool
+) -> xr.Dataset:
     """Return the Dataset with the counts of inner searches."""
-    splits = search.scheme.splits
+    splits = table.scheme.splits
     # With two folds a split has one part of test rows, and no second count.
     n_rows = [
         (len(s.test_rows), 0 if s.second_part is None else len(s.second_part))
         for s in splits
     ]
     counts: dict[str, Integers | Floats] = {names.FOLD_ERRORS: table.errors}
-    if search.is_regression:
+    if is_regression:
         counts = {names.FOLD_LOSS_MEAN: table.scores}
     return make_pair_cube(
-        search.axes,
+        axes,
         [(split.numbers[0], split.numbers[-1]) for split in splits],
         counts,
         np.array(n_rows),
@@ -155,6 +186,7 @@ def make_pair_results(search: PlannedSearch, table: FitTable) -> xr.Dataset:
 
 def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedModels:
     """Fit the chosen candidates of a run again, and repeat all their counts."""
+    search = run.search
     # Inner searches are not made again: which candidates they chose stands in the cube.
     outer = cube[names.OUTER_CANDIDATE].values.astype(int).tolist()
     # The cube has no candidate of all rows. Where no bound names it, its model is not
@@ -170,10 +202,22 @@ def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedM
         scores = fold_error_rates(counts)
     with open_engine(run) as engine:
         refitted = fit_chosen(
-            run, engine, chosen_candidates, scores[outer].mean(axis=1)
+            search.context,
+            engine,
+            chosen_candidates,
+            scores[outer].mean(axis=1),
+            planned_delta=search.planned_delta,
+            models_to_fit=search.models_to_fit,
+            progress=run.progress,
+            raise_failures=run.options.raise_failures,
         )
         counted_models = count_chosen(
-            run, engine, refitted, n_duplicates, run.search.context.reading
+            search,
+            engine,
+            refitted,
+            n_duplicates=n_duplicates,
+            sampled_rows=None,
+            progress=run.progress,
         )
     repeated = pair_evidence(cube, counted_models.evidence)
     if choice.queries is not None:

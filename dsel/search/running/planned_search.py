@@ -14,7 +14,7 @@ it equals the plan of a caller that wanted these errors from the beginning.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -35,14 +35,12 @@ from dsel.results.certificate import Assumption
 from dsel.results.cube import GridAxes
 from dsel.search.design.assumptions import (
     DuplicatesAcrossFolds,
-    PoolFacts,
-    PoolFindings,
 )
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.comparisons import BestFold, Comparison, Halves, RandomFold
 from dsel.search.design.folds import CVScheme, ModelRef
 from dsel.search.engine.inner_searches import count_survivors
-from dsel.search.engine.jobs import JobContext, PoolReading
+from dsel.search.engine.jobs import JobContext
 from dsel.typing import AnyArray
 
 SLICES: Final = 64  # tasks of a pass, unless their rows get too few or too many
@@ -206,19 +204,6 @@ class PlannedSearch:
             for n_survivors in (count_survivors(n), min(n, 2 * count_survivors(n)))
         )
         return least, most
-
-    def pool_reading(self, findings: PoolFindings) -> PoolReading:
-        """Return how passes read the pool, which compare the sample of its check."""
-        return replace(self.context.reading, sampled_rows=findings.sampled_rows)
-
-    def counted_duplicates(self, pool_facts: PoolFacts) -> int:
-        """Return the number of duplicates for which the bounds allow.
-
-        These are the pool rows that equal a labeled row; none if the pool was declared
-        to hold other records than the labeled rows.
-        """
-        is_declared = self.pool is not None and self.pool.other_records
-        return 0 if is_declared else pool_facts.n_duplicates
 
 
 @dataclass(frozen=True, kw_only=True)

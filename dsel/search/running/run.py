@@ -12,6 +12,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from dsel.checks import check_choice, check_storage_options
+from dsel.data.groups import RowGroups
+from dsel.data.pool_parts import SampledRows
 from dsel.losses.joint import Evidence
 from dsel.results import Choice
 from dsel.results.run_store import Store
@@ -20,7 +22,7 @@ from dsel.runtime.progress import Progress
 from dsel.runtime.submission import make_executor
 from dsel.search.engine.counts import FitTable, PoolTable
 from dsel.search.engine.job_queue import Engine
-from dsel.search.engine.jobs import PoolReading
+from dsel.search.engine.jobs import JobContext
 from dsel.search.outcomes.deployed_model import InputFormat
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.planned_search import PlanFacts, PlannedSearch
@@ -78,16 +80,14 @@ class Run:
 
 
 @contextmanager
-def open_engine(run: Run, reading: PoolReading | None = None) -> Iterator[Engine]:
+def open_engine(run: Run, sampled_rows: SampledRows | None = None) -> Iterator[Engine]:
     """Open the executor of a run, which gets labeled rows and candidates once.
 
-    Tasks read the pool as `reading` describes; None stands for the reading of the plan,
-    which compares no sample. Raises MemoryError if a task has too little memory for any
-    fit.
+    Passes compare `sampled_rows` with the rows that they read; None if these are not
+    known yet. Raises MemoryError if a task has too little memory for any fit.
     """
     context = run.search.context
-    if reading is not None:
-        context = replace(context, reading=reading)
+    context = replace(context, reading=context.reading.with_sample(sampled_rows))
     options, candidate_groups = run.options, context.candidate_groups
     # If fits hold the interpreter lock, processes replace threads. Starting these takes
     # seconds: the executor does so only in a run that has already lasted for some.
@@ -109,45 +109,48 @@ def open_engine(run: Run, reading: PoolReading | None = None) -> Iterator[Engine
 
 
 def make_outcome(
-    search: PlannedSearch,
     results: xr.Dataset,
     choice: Choice,
     make_models: Callable[[], Mapping[str, Model]],
     *,
+    context: JobContext,
+    row_groups: RowGroups | None,
     pair_results: xr.Dataset | None = None,
     pool_rows: pd.DataFrame | None = None,
 ) -> Outcome:
-    """Return the outcome of a run, with inputs of the plan that later calls need."""
+    """Return the outcome of a run, with inputs of the plan that later calls need.
+
+    These are the labeled rows and the loss, of `context`, and the groups of the rows.
+    """
     return Outcome(
         results,
         choice,
         pair_results,
         make_models,
         pool_rows,
-        input_format=InputFormat.of(search.labeled),
-        labeled=search.labeled,
-        group_keys=None if search.row_groups is None else search.row_groups.group_keys,
-        loss=search.context.losses.main,
-        group_column=None if search.row_groups is None else search.row_groups.column,
+        input_format=InputFormat.of(context.labeled),
+        labeled=context.labeled,
+        group_keys=None if row_groups is None else row_groups.group_keys,
+        loss=context.losses.main,
+        group_column=None if row_groups is None else row_groups.column,
     )
 
 
-def replay_counts(run: Run, table: FitTable | PoolTable) -> None:
+def replay_counts(store: Store | None, table: FitTable | PoolTable) -> None:
     """Write the counts of earlier runs into a table."""
-    if run.store is not None:
-        with refuse_unreadable_store(run):
-            table.replay(run.store.records)
+    if store is not None:
+        with refuse_unreadable_store(store):
+            table.replay(store.records)
 
 
 @contextmanager
-def refuse_unreadable_store(run: Run) -> Iterator[None]:
+def refuse_unreadable_store(store: Store) -> Iterator[None]:
     """Raise ValueError if a record of the store cannot be read."""
     try:
         yield
     except (TypeError, ValueError, KeyError) as error:
-        assert run.store is not None  # only stores have records
         raise ValueError(
-            f"`out` {run.store.place} holds a record that no run of this plan has "
+            f"`out` {store.place} holds a record that no run of this plan has "
             f"written ({error}); choose another place."
         ) from error
 

@@ -81,6 +81,16 @@ def make_data_sizes(search: PlannedSearch, n_duplicates: int = 0) -> DataSizes:
     )
 
 
+def count_bounded_duplicates(pool: Pool | None, pool_facts: PoolFacts) -> int:
+    """Return the number of duplicates for which the bounds allow.
+
+    These are the pool rows that equal a labeled row; none if the pool was declared to
+    hold other records than the labeled rows.
+    """
+    is_declared = pool is not None and pool.other_records
+    return 0 if is_declared else pool_facts.n_duplicates
+
+
 def describe_run(
     search: PlannedSearch, facts: PlanFacts, pool_facts: PoolFacts
 ) -> RunDescription:
@@ -106,7 +116,7 @@ def describe_run(
         n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
         class_rows = dict(zip(map(str, classes), n_rows, strict=True))
     return RunDescription(
-        data=make_data_sizes(search, search.counted_duplicates(pool_facts)),
+        data=make_data_sizes(search, count_bounded_duplicates(search.pool, pool_facts)),
         assumptions=tuple(
             replace(assumption, reason=reword(assumption.reason, search.renamings))
             for assumption in assumptions
@@ -114,7 +124,7 @@ def describe_run(
         caveats=collect_caveats(
             caveats,
             caveats_of_fitting_rows(pool_facts, search.context.fitting_pool),
-            notes_on_other_records(search, pool_facts),
+            notes_on_other_records(search.pool, pool_facts),
         ),
         class_rows=class_rows,
         constant=best_constant(
@@ -200,15 +210,14 @@ def with_pool_facts(
     )
 
 
-def notes_on_other_records(
-    search: PlannedSearch, pool_facts: PoolFacts
-) -> list[Caveat]:
+def notes_on_other_records(pool: Pool | None, pool_facts: PoolFacts) -> list[Caveat]:
     """Return a note if many pool rows equal labeled ones, but are counted."""
-    n_duplicates = pool_facts.n_duplicates - search.counted_duplicates(pool_facts)
-    if search.pool is None or n_duplicates <= MANY_DUPLICATES * search.pool.n_rows:
+    n_bounded = count_bounded_duplicates(pool, pool_facts)
+    n_duplicates = pool_facts.n_duplicates - n_bounded
+    if pool is None or n_duplicates <= MANY_DUPLICATES * pool.n_rows:
         return []
     text = (
-        f"{n_duplicates:,} of {search.pool.n_rows:,} pool rows equal labeled rows: "
+        f"{n_duplicates:,} of {pool.n_rows:,} pool rows equal labeled rows: "
         f"they are counted as records of their own, since they have other ids (or "
         f"open_pool(..., other_records=True))"
     )

@@ -65,7 +65,9 @@ class RunProgress:
             self._show(Phase(COUNTING, n_counted, n_slices))
         # A single candidate of a nested search has no fits before it is chosen.
         elif loop.table.fit_status.size:
-            phase, self.in_phase = fitting_phase(self.search, loop)
+            phase, self.in_phase = fitting_phase(
+                loop.table, self.search.prune, is_halved=self.search.is_halved
+            )
             self._show(phase)
 
     def show_chosen(self, n_fits: int, n_slices: int = 0) -> None:
@@ -137,18 +139,19 @@ def progress_of_chosen(search: PlannedSearch, n_fits: int, n_slices: int) -> Pro
     )
 
 
-def fitting_phase(search: PlannedSearch, loop: FitLoop[Any]) -> tuple[Phase, Bools]:
+def fitting_phase(
+    table: FitTable, prune: Pruning, *, is_halved: bool
+) -> tuple[Phase, Bools]:
     """Return the current round of fits of a search, and flags of these fits."""
-    table = loop.table
-    if not search.is_halved:
+    if not is_halved:
         n_done = int(table.finished_fits.sum())
         n_fits = table.fit_status.size
         # A failed candidate, like a pruned one, does not get all fits.
         has_failed = table.failed_candidates.any()
-        is_exact = search.prune == Pruning.NONE and not has_failed
+        is_exact = prune == Pruning.NONE and not has_failed
         all_fits = np.ones(table.fit_status.shape, np.bool_)
         return Phase(FITTING, n_done, n_fits, is_exact), all_fits
-    first = list(search.scheme.first_round)
+    first = list(table.scheme.first_round)
     is_second = bool(table.finished_fits[:, first].all())
     in_round = np.ones(table.fit_status.shape, bool)
     in_round[:, first] = False

@@ -41,8 +41,15 @@ def fit(shown=None, fault=lambda task: None):
     options = RunOptions(client=faulty_threads(fault))
     run = Run(SEARCH, PLAN.facts, options, on_progress=on_progress)
     with open_engine(run) as engine:
-        chosen = fit_chosen(run, engine, CANDIDATES, np.zeros(5))
-        return count_chosen(run, engine, chosen, 0, SEARCH.context.reading)
+        chosen = fit_chosen(
+            SEARCH.context, engine, CANDIDATES, np.zeros(5),
+            planned_delta=SEARCH.planned_delta, models_to_fit=SEARCH.models_to_fit,
+            progress=run.progress, raise_failures=False,
+        )  # fmt: skip
+        return count_chosen(
+            SEARCH, engine, chosen, n_duplicates=0, sampled_rows=None,
+            progress=run.progress,
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize("n_failures", [0, 2])
