@@ -21,6 +21,7 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from dsel.arrays import (
+    Bools,
     Features,
     Floats,
     Integers,
@@ -599,11 +600,20 @@ def codes_of(predictions: AnyArray, classes: AnyArray) -> Integers:
         codes = np.array(
             [code_of.get(label, -1) for label in predictions.tolist()], int
         )
-    unknown = np.flatnonzero(codes < 0)
+    unknown = np.flatnonzero(~are_classes(codes))
     for row, prediction in zip(unknown, predictions[unknown].tolist(), strict=True):
         digest = blake2b(repr(prediction).encode(), digest_size=7).digest()
         codes[row] = -2 - int.from_bytes(digest)
     return np.asarray(codes, dtype=np.int64)
+
+
+def are_classes(codes: Integers) -> Bools:
+    """Return whether each code is that of a class.
+
+    Others are those that `codes_of` makes for labels that are no class, and the
+    `dsel.losses.base.NO_PREDICTION` of a model that is missing or that raised.
+    """
+    return np.asarray(codes >= 0)
 
 
 def match_pool(pool: Pool, labeled: LabeledRows) -> Pool:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dsel import names
 from dsel.arrays import ArrayLike, Bools, Estimator, Features, Floats, Integers
 from dsel.data.cache import ByteCache, LastUseCache
 from dsel.data.identity import exact_text
@@ -112,7 +113,7 @@ class FitCounts:
     """
 
     errors: Integers
-    """Errors on each of `Split.row_parts`, candidates x splits x 2 parts; -1
+    """Errors on each of `Split.row_parts`, candidates x splits x 2 parts; `UNCOUNTED`
     where the fit failed, or there is no second part. For regressors, the number of rows
     whose prediction is not finite."""
     seconds: Floats
@@ -124,14 +125,15 @@ class FitCounts:
     @classmethod
     def empty(cls, n_candidates: int, n_splits: int) -> "FitCounts":
         """Return counts before any fit, all of which count as failed."""
-        errors = np.full((n_candidates, n_splits, N_PARTS), -1, dtype=np.int64)
+        shape = n_candidates, n_splits, N_PARTS
+        errors = np.full(shape, names.UNCOUNTED, dtype=np.int64)
         return cls(errors, np.full(errors.shape[:2], np.nan), {})
 
     @property
     def has_failed(self) -> Bools:
         """Whether each fit failed, candidates x splits."""
         # The flag is derived from the errors, so that no failed fit can have errors.
-        return np.asarray(self.errors[..., 0] < 0)
+        return np.asarray(self.errors[..., 0] == names.UNCOUNTED)
 
     def record(
         self, index: tuple[int | slice | Integers, int], *errors: ArrayLike
@@ -181,7 +183,7 @@ class FitCounts:
 
     def record_failure(self, index: tuple[int, int], fit: FitId, why: str) -> None:
         """Record a successful fit, at `index` of the arrays, as failed."""
-        self.errors[index] = -1
+        self.errors[index] = names.UNCOUNTED
         self.record_message(fit, FitMessage(FitProblem.FAILED, why))
 
 

@@ -18,10 +18,11 @@ from dsel.arrays import Features, Floats, Integers, find_mask
 from dsel.checks import listing, show
 from dsel.data.cache import nbytes_of
 from dsel.data.frames import read_only_rows
-from dsel.data.labeled import codes_of, type_of_labels
+from dsel.data.labeled import are_classes, codes_of, type_of_labels
 from dsel.families.ensemble_sizes import hash_pickle
 from dsel.families.family import FitCounts, FitId, FittedGroup, iter_splits
 from dsel.families.prefixes import has_prefix, transform_rows
+from dsel.losses.base import no_predictions
 from dsel.typing import AnyArray, Model, SplitNumbers
 
 ROW_NBYTES_PER_CLASS = 64  # memory of a common classifier's predict, for each row
@@ -58,7 +59,7 @@ def predict_codes(model: Model, X: Features, classes: AnyArray) -> Integers:
     codes = codes_of(predicted.ravel(), classes)
     # A label that is no class is counted as an error. Scores are no labels at all, nor
     # are texts in the place of numbers: nothing that `predict` returned could be right.
-    if len(codes) and (codes < 0).all():
+    if len(codes) and not are_classes(codes).any():
         unknown_labels, way = predicted[:0], "return labels of the type of `y`"
         if predicted.dtype.kind == "f":
             unknown_labels = predicted[predicted % 1 != 0]
@@ -123,8 +124,8 @@ def class_scores(model: Any, X: Features, classes: NDArray[Any]) -> Floats:
         )
     scores = np.full((X.shape[0], len(classes)), -np.inf)
     codes = codes_of(np.asarray(model.classes_), classes)
-    if (codes < 0).any():
-        unknown = model.classes_[int(np.argmax(codes < 0))]
+    if not are_classes(codes).all():
+        unknown = model.classes_[int(np.argmin(are_classes(codes)))]
         raise ValueError(
             f"`classes_` of {type(model).__name__} must be labels that it was fitted "
             f"to, got {show(unknown)}; its scores belong to no class."
@@ -169,11 +170,9 @@ class FittedEstimators(FittedGroup):
         X = X.toarray() if self.is_dense and sparse.issparse(X) else X
         candidate_numbers = self.candidate_numbers
         shape = len(splits), len(candidate_numbers), X.shape[0]
-        # Models that failed to fit keep these values: -1 is no class, NaN no number.
-        predictions: NDArray[Any] = (
-            np.full(shape, -1, np.int64)
-            if len(self.classes)
-            else np.full(shape, np.nan)
+        # Models that failed to fit keep these values.
+        predictions = no_predictions(
+            shape, np.int64 if len(self.classes) else np.float64
         )
         for item, split, candidates, rows in iter_splits(splits):
             chosen_rows, known = X if isinstance(rows, slice) else X[rows], ""

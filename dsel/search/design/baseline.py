@@ -21,10 +21,11 @@ from dsel.checks import did_you_mean, listing, raise_first, show
 from dsel.data.duplicates import make_comparable
 from dsel.data.frames import Frame
 from dsel.data.identity import content_hash, row_hashes
-from dsel.data.labeled import LabeledRows, codes_of, names_of_columns
+from dsel.data.labeled import LabeledRows, are_classes, codes_of, names_of_columns
 from dsel.data.splits import Split
 from dsel.errors import DselWarning, RowError, warn
 from dsel.families.predictions import predict_rows
+from dsel.losses.base import no_predictions
 from dsel.losses.baseline_difference import BaselineDifference
 from dsel.losses.declared import DeclaredLosses
 from dsel.option_values import LARGEST_CLASS
@@ -154,8 +155,8 @@ class Baseline:
     """A baseline, with its predictions for every labeled row."""
 
     codes: Integers
-    """Class codes, (n_labeled,), below 0 for a label that is no class. The largest
-    class of a row is that of the rows outside of its fold."""
+    """Class codes, (n_labeled,); see `codes_of` for a label that is no class. The
+    largest class of a row is that of the rows outside of its fold."""
     difference: BaselineDifference
     identity: str
     """Hash of the predictions, or the name of the rule."""
@@ -290,7 +291,7 @@ def _largest_class(labeled: LabeledRows, fold_splits: Sequence[Split]) -> Baseli
     too.
     """
     n_classes = len(labeled.classes)
-    codes = np.full(labeled.n_rows, -1, np.int64)
+    codes = no_predictions((labeled.n_rows,), np.int64)
     largest_classes = []
     for split in fold_splits:
         rows = np.bincount(labeled.y[split.train_rows], minlength=n_classes)
@@ -327,9 +328,9 @@ def predict_baseline(model: Model, X: Features, classes: AnyArray) -> Integers:
         ) from error
     check_baseline_labels(predicted, classes, "predicts")
     codes = codes_of(predicted, classes)
-    strange = codes < 0
+    strange = ~are_classes(codes)
     if len(own_classes):
-        strange &= codes_of(predicted, own_classes) < 0
+        strange &= ~are_classes(codes_of(predicted, own_classes))
     if strange.any():
         row = int(np.argmax(strange))
         raise RowError(
@@ -371,7 +372,7 @@ def check_baseline_labels(
             f"`baseline` {verb} {show(first)} where `y` holds {show(expected)}, which "
             f"is of another type; {way}."
         )
-    if verb != "predicts" and (codes_of(labels, classes) < 0).all():
+    if verb != "predicts" and not are_classes(codes_of(labels, classes)).any():
         predicted_texts, label_texts = (
             listing([show(label) for label in labels_of_side.tolist()], 5)
             for labels_of_side in (labels, classes)

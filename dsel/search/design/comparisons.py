@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import prod
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from dsel.losses.base import FoldCounts, PoolCounts, Predictions, Rows, Statisti
 from dsel.losses.calls import count_pair
 from dsel.results.records import older_name
 from dsel.typing import AnyArray, BinCounts, FoldNumbers, RowNumbers, SplitNumbers
+
+UNKNOWN_FOLD: Final = -1
+"""Number in the place of a fold that is not known yet."""
 
 
 @dataclass(frozen=True)
@@ -184,7 +187,8 @@ class BestFold(Comparison):
     all_rows_number: int
     """Number of the split on all rows."""
     best_folds: FoldNumbers
-    """Best fold of each model set, shape (n_model_sets,); -1 if not known yet."""
+    """Best fold of each model set, shape (n_model_sets,); `UNKNOWN_FOLD` until all of
+    its folds are fitted, before which no pool row is predicted."""
     key: str = names.BEST_FOLD_DISAGREEMENTS
     n_bins: int = 1
 

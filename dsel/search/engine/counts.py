@@ -56,8 +56,9 @@ class SearchCounts:
     """Counts of a search's candidates; each field is a variable of the cube.
 
     The first axis has the candidates, the second one the folds. A count that was not
-    made is -1, a mean or a time NaN. `NestedCounts` and `ExhaustiveCounts` add what
-    only one kind of search counts. `dsel.names` says what each of them is.
+    made is `names.UNCOUNTED`, a mean or a time NaN. `NestedCounts` and
+    `ExhaustiveCounts` add what only one kind of search counts. `dsel.names` says what
+    each of them is.
     """
 
     data: DataSizes

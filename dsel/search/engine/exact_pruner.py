@@ -15,7 +15,7 @@ from dsel.criteria.base import Criterion
 from dsel.data.pool import PoolSlice
 from dsel.families.family import FitId
 from dsel.results.fit_messages import FitMessage
-from dsel.search.design.comparisons import Comparison
+from dsel.search.design.comparisons import UNKNOWN_FOLD, Comparison
 from dsel.search.engine.counts import (
     DataSizes,
     ExhaustiveCounts,
@@ -153,9 +153,9 @@ class ExhaustiveTable(FitTable):
     def current_comparisons(self) -> tuple[Comparison, ...]:
         """Return the comparisons, with each candidate's best fold so far."""
         k = self.scheme.n_folds
-        best = np.full(self.n_candidates, -1)
+        best = np.full(self.n_candidates, UNKNOWN_FOLD)
         errors = self.errors[:, :k, 0]
-        is_complete = (errors >= 0).all(axis=1)
+        is_complete = (errors != names.UNCOUNTED).all(axis=1)
         # The best fold is read from the labeled rows alone, so the pool cannot choose
         # it.
         if is_complete.any():
@@ -165,7 +165,7 @@ class ExhaustiveTable(FitTable):
         return tuple(c.with_best_folds(best) for c in self.pool_table.comparisons)
 
     def pool_counts(self, shown: Bools) -> dict[str, NDArray[Any]]:
-        """Return pool counts by the cube's variables; -1 for candidates not `shown`."""
+        """Return pool counts of the `shown` candidates, by the cube's variables."""
         by_variable: dict[str, NDArray[Any]] = {}
         table = self.pool_table
         is_shown = shown[:, np.newaxis]

@@ -105,7 +105,7 @@ class FitAndKeepBatch(FitBatch):
 def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
     """Return the leave-one-out errors of a job, which has a model for each row.
 
-    Errors are -1 where a fit failed; those of a second part are always -1.
+    Errors are `UNCOUNTED` where a fit failed, and always those of a second part.
     """
     candidate_group = context.candidate_groups[job.group_number]
     y = context.labeled.y
@@ -127,7 +127,7 @@ def leave_one_out(context: JobContext, job: FitJob) -> FittedJob:
             pool=context.fitting_pool,
             cache=process_cache(),
         ).fit_counts
-        # Failed fits add -1 here; `record_failure` below overwrites their sums.
+        # Failed fits add `UNCOUNTED`; `record_failure` below overwrites their sums.
         n_errors += fit_counts.errors[..., 0].sum(axis=1)
         seconds += np.nansum(fit_counts.seconds, axis=1)
         for i, column in np.argwhere(fit_counts.has_failed).tolist():

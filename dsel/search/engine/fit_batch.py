@@ -15,7 +15,7 @@ from dsel.data.cache import LastUseCache, process_cache
 from dsel.data.splits import Split
 from dsel.families.family import Cache, FitCounts, FitId, FittedGroup
 from dsel.losses import calls
-from dsel.losses.base import Counts, Rows, no_predictions
+from dsel.losses.base import NO_PREDICTION, Counts, Rows, no_predictions
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.engine.jobs import (
     CandidateGroup,
@@ -313,7 +313,7 @@ def fail_row_mixers(fitted_group: FittedGroup, split: Split, X: Features) -> Non
         alone = np.concatenate([predict(rows[[row]]) for row in checked], axis=1)
     except Exception as error:
         cause = f" (alone: {type(error).__name__}: {error})"
-        alone = np.full((len(done), len(checked)), np.iinfo(np.int64).min)
+        alone = np.full((len(done), len(checked)), NO_PREDICTION)
     differs = alone != together[:, checked]
     if alone.dtype.kind == "f":  # matrix products round by the number of rows
         differs = ~np.isclose(alone, together[:, checked], rtol=1e-5, equal_nan=True)

@@ -155,8 +155,8 @@ class FitResult:
     seconds: float
     # Errors are whole numbers, so that a resumed run ends with the very same bound.
     errors: tuple[int, ...] = ()
-    """Errors on each of two parts of the split's test rows, as in `FitCounts`; -1 for a
-    part that it does not have. Empty for a failed fit."""
+    """Errors on each of two parts of the split's test rows, as in `FitCounts`;
+    `UNCOUNTED` for a part that it does not have. Empty for a failed fit."""
     scores: tuple[float, ...] = ()
     """`Loss.score` of the plan on each part of the split, one number or two."""
     message: FitMessage | None = None
@@ -189,7 +189,7 @@ class FitResult:
         """
         if self.message is None or self.message.problem is not FitProblem.UNPREDICTED:
             return False
-        # A split without a second part has -1 there, and no rows to compare it with.
+        # A split without a second part has no rows to compare its count with.
         parts = zip(self.errors, split.row_parts, strict=False)
         return all(n_errors == len(rows) for n_errors, rows in parts if len(rows))
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from dsel.arrays import Bools, Estimator, Integers
 from dsel.checks import listing
-from dsel.data.labeled import LabeledRows
+from dsel.data.labeled import LabeledRows, are_classes
 from dsel.families.predictions import predict_codes
-from dsel.losses.base import FoldCounts, Rows, Statistic
+from dsel.losses.base import FoldCounts, Rows, Statistic, no_predictions
 from dsel.losses.by_class import ClassRate, ClassTable
 from dsel.results import Certificate
 from dsel.results.caveats import Caveat, Effect, for_other_rows, make_caveats
@@ -65,9 +65,9 @@ def describe_missed_classes(
     """
     labels = classes.tolist()
     is_right = predicted == y
-    # A code below 0 is no class: a model that raises is no model of one class.
+    # A model that raises is no model of one class.
     some = np.unique(predicted)
-    if len(some) == 1 and some[0] >= 0 and len(np.unique(y)) > 1:
+    if len(some) == 1 and are_classes(some).all() and len(np.unique(y)) > 1:
         text = (
             f"the {model} predicted {labels[some[0]]!r} for all of {len(y):,} labeled "
             f"rows, and found no other class"
@@ -175,7 +175,8 @@ def count_found_rows(
         rare = rare[rare != code]
     for fold, split in enumerate(context.scheme.fold_splits):
         rows = split.test_rows[np.isin(labeled.y[split.test_rows], rare)]
-        y, codes, model = labeled.y[rows], np.full(len(rows), -1), models.get(fold)
+        y, model = labeled.y[rows], models.get(fold)
+        codes = no_predictions((len(rows),), y.dtype)
         # A fold without a model, or whose model raises, counts as missed.
         with collect_warnings(), suppress(Exception):
             if model is not None and len(rows):

@@ -37,7 +37,13 @@ from dsel.search.design.assumptions import (
     DuplicatesAcrossFolds,
 )
 from dsel.search.design.certificate_methods import CertificateMethod
-from dsel.search.design.comparisons import BestFold, Comparison, Halves, RandomFold
+from dsel.search.design.comparisons import (
+    UNKNOWN_FOLD,
+    BestFold,
+    Comparison,
+    Halves,
+    RandomFold,
+)
 from dsel.search.design.folds import CVScheme, ModelRef
 from dsel.search.engine.inner_searches import count_survivors
 from dsel.search.engine.jobs import JobContext
@@ -154,7 +160,7 @@ class PlannedSearch:
         if scheme.n_halvings:
             return (Halves(scheme.n_halvings),)
         # The best folds are known once all folds are fitted; see `with_best_folds`.
-        unknown = np.full(self.n_candidates, -1)
+        unknown = np.full(self.n_candidates, UNKNOWN_FOLD)
         all_rows = scheme.all_rows_number
         return RandomFold(self.seed, k, all_rows), BestFold(all_rows, unknown)
 
