@@ -109,7 +109,7 @@ class ResultsAccessor:
 
         Empty if operations on the cube lost its attributes: then nothing is certified.
         """
-        from dsel.results.certificate import assumptions_of
+        from dsel.results.assumptions import assumptions_of
 
         rows = [
             (assumption.name, assumption.state, assumption.statement, assumption.reason)

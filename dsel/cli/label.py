@@ -19,11 +19,10 @@ from dsel.data.targets import notes_on_blanks
 from dsel.data.text_tables import text_source
 from dsel.errors import UndecidedError
 from dsel.option_values import ONE_FOLD
-from dsel.results.certificate import NO_QUERIES
 from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.queried_labels import LabelRules, OtherSpellingError
-from dsel.results.queries import EFFECT
+from dsel.results.queries import EFFECT, NO_QUERIES
 from dsel.results.query_files import (
     QUERY_ROWS,
     is_comparison,

@@ -11,7 +11,7 @@ from functools import reduce, wraps
 from importlib import import_module
 from os.path import exists
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
 
@@ -20,9 +20,6 @@ from dsel.cli.option_types import DELTA
 from dsel.errors import Words, rename_in_errors
 from dsel.files import check_results_folder
 from dsel.option_values import FORGOTTEN_GROUPS
-
-if TYPE_CHECKING:
-    from dsel.results.choice import Choice
 
 Command = Callable[..., Any]
 LISTS: Final = ("--drop", "--folds", "--id", "--model")
@@ -150,18 +147,6 @@ def shell_names(command: click.Command) -> dict[str, str]:
         names["; are the arguments swapped?"] = "; name what --out named."
     # Longer words come first, and are not cut.
     return {**WORDS_OF_SHELL, **names, **WORDS_OF_SHELL}
-
-
-def words_of_plan_call(choice: "Choice") -> dict[str, str]:
-    """Return the command that stands for `plan_call` of a choice, by this call."""
-    if not (call := choice.plan_call):
-        return {}
-    bound, options = choice.certificate, choice.planned_options
-    words = [
-        *("dsel", "plan-bound", bound.n_groups or bound.n_labeled, bound.n_unlabeled),
-        *(f"--{name.removeprefix('n_')} {value}" for name, value in options.items()),
-    ]
-    return {call: " ".join(map(str, words))}
 
 
 def split_options(words: Iterable[object]) -> list[str]:

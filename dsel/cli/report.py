@@ -6,13 +6,13 @@ from typing import Any
 import click
 
 from dsel.cli.commands.select import command as select_command
-from dsel.cli.options import OutputOptions, shell_names, words_of_plan_call
+from dsel.cli.options import OutputOptions, shell_names
 from dsel.cli.printing import say
-from dsel.cli.running import choice_content, print_json
+from dsel.cli.running import choice_content, print_json, words_of_plan_call
 from dsel.errors import rename_in_errors
+from dsel.names import CHOICE
 from dsel.report.page import write_report
 from dsel.results import open_results
-from dsel.results.certificate import CHOICE
 from dsel.results.choice import Choice
 from dsel.results.comparison import ModelComparison
 from dsel.results.place import Place

@@ -23,7 +23,6 @@ from dsel.cli.options import (
     OutputOptions,
     RunOutput,
     shell_names,
-    words_of_plan_call,
 )
 from dsel.cli.printing import say
 from dsel.cli.stops import Commands, new_place, print_commands, with_options
@@ -43,9 +42,19 @@ from dsel.errors import (
     with_ways,
 )
 from dsel.option_values import join_names, names_in
+from dsel.results.assumptions import assumption_rows
 from dsel.results.caveats import MAY_RUN_AGAIN
-from dsel.results.certificate import ORIGIN, Certificate, assumption_rows
-from dsel.results.choice import COMPARED, NEXT, Choice
+from dsel.results.certificate import Certificate
+from dsel.results.certificate_texts import ORIGIN
+from dsel.results.choice import Choice
+from dsel.results.choice_texts import (
+    COMPARED,
+    NEXT,
+    assumption_to_check,
+    origins,
+    plan_call,
+    planned_options,
+)
 from dsel.results.place import Place, read_outcome
 from dsel.results.renderings import Renderable, render_lines, reword_rows
 from dsel.results.run_tables import (
@@ -173,6 +182,18 @@ def next_rows(*steps: str) -> list[ShownRow]:
     return [(NEXT, step) for step in steps]
 
 
+def words_of_plan_call(choice: Choice) -> dict[str, str]:
+    """Return the command that stands for `plan_call` of a choice, by this call."""
+    if not (call := plan_call(choice)):
+        return {}
+    bound, options = choice.certificate, planned_options(choice)
+    words = [
+        *("dsel", "plan-bound", bound.n_groups or bound.n_labeled, bound.n_unlabeled),
+        *(f"--{name.removeprefix('n_')} {value}" for name, value in options.items()),
+    ]
+    return {call: " ".join(map(str, words))}
+
+
 def print_choice(
     choice: Choice,
     output: OutputOptions,
@@ -187,7 +208,7 @@ def print_choice(
     stand in place of the assumption that a choice shows. With ``--quiet`` there are
     no steps, no assumptions, and no words on what the bound means.
     """
-    rows, assumption = choice.shown_rows(), choice.assumption()
+    rows, assumption = choice.shown_rows(), assumption_to_check(choice)
     bound = ("", choice.certificate.headline())
     meaning = ("", choice.certificate.in_numbers_of_rows().removesuffix("."))
     if meaning[1] and bound in rows and not output.quiet:
@@ -557,7 +578,7 @@ def print_outcome(
     further: list[ShownRow] = []
     if output.verbose:
         assumed = choice.certificate.assumptions
-        further = [*choice.origins(), *assumption_rows(assumed)]
+        further = [*origins(choice), *assumption_rows(assumed)]
     lines = [after] * (bool(after) and after not in steps)
     print_choice(choice, output, lines=lines, steps=steps, further=further)
 

@@ -37,7 +37,7 @@ from dsel.errors import GuaranteeWarning, warn
 from dsel.families.fit_arguments import RoutedFit
 from dsel.nonconformity.models import Trained, join_models, train_grid
 from dsel.results import Certificate
-from dsel.results.certificate import full_list
+from dsel.results.assumptions import full_list
 from dsel.results.cube import GridAxes, grid_axes, make_cube, with_criterion_values
 from dsel.results.fit_messages import FitProblem
 from dsel.results.rows import write_rows

@@ -40,6 +40,7 @@ from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.candidate_tables import all_params
 from dsel.results.certificate import Certificate
+from dsel.results.choice_texts import holdout_text
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import candidate_dims, check_cube, read_counts
 from dsel.results.prefit import PrefitCertificate
@@ -146,7 +147,7 @@ def draw_bounds(
         rows.append((text, *numbers, estimate if certificate is main else np.nan, BLUE))
     fifth = choice.expected_holdout if isinstance(choice, Choice) else np.nan
     if np.isfinite(fifth) and isinstance(choice, Choice):
-        text = f"20% hold-out set: about {choice.holdout_text} on average"
+        text = f"20% hold-out set: about {holdout_text(choice)} on average"
         rows.append((text, fifth, fifth, np.nan, MIDDLE))
     constant, loss = choice.best_constant if isinstance(choice, Choice) else ("", 0.0)
     end = FAR * max([row[2] for row in rows if np.isfinite(row[2])], default=0.0)

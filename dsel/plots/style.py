@@ -10,8 +10,9 @@ import xarray as xr
 from dsel import names
 from dsel.checks import show
 from dsel.plots.fitting import ABOVE, ROW, SMALL, fit_texts, keep_inside
-from dsel.results.certificate import Certificate, params_text, short_names
+from dsel.results.certificate import Certificate
 from dsel.results.cube import read_counts
+from dsel.results.params_texts import params_text, short_names
 from dsel.results.values import read_coordinate, value_text
 from dsel.rounded_texts import count_of
 from dsel.typing import Options

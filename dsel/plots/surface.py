@@ -39,13 +39,13 @@ from dsel.plots.style import (
     value_labels,
 )
 from dsel.results.candidate_tables import all_params
-from dsel.results.certificate import short_names, short_params_text
 from dsel.results.cube import (
     candidate_dims,
     check_cube,
     parameter_name,
     restore_dims,
 )
+from dsel.results.params_texts import short_names, short_params_text
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.running.select import Evaluation, certificate_of_run, evaluate, select

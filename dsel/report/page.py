@@ -47,10 +47,15 @@ from dsel.report.sentences import (
 )
 from dsel.results import Choice
 from dsel.results.candidate_tables import all_params
-from dsel.results.certificate import params_text, short_params_text
-from dsel.results.choice import COMPARED
+from dsel.results.choice_texts import (
+    COMPARED,
+    baseline_advice,
+    deployed_text,
+    why_useless,
+)
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import cube_of, read_counts
+from dsel.results.params_texts import params_text, short_params_text
 from dsel.results.prefit import PrefitCertificate
 from dsel.results.renderings import reword_rows
 from dsel.results.run_tables import RunTables
@@ -270,7 +275,7 @@ def _content_of_choice(choice: Choice) -> dict[str, Any]:
         "shown_rows": reword_rows(choice.shown_rows(), words),
         "tolerances": order_by_model(choice.by_model("tolerances")),
         # A reader should meet it before what the bound would mean.
-        "useless": reword(choice.why_useless, words),
+        "useless": reword(why_useless(choice), words),
     }
 
 
@@ -287,10 +292,10 @@ def _plain_words(choice: Choice) -> dict[str, str]:
         params_text(model.params): short_params_text(model.params)
         for model in choice.bounded_models.values()
     }
-    if choice.baseline_advice:
-        words[choice.baseline_advice] = ""
-    if choice.deployed_text:
-        words[choice.deployed_text] = "the first of these two models"
+    if baseline_advice(choice):
+        words[baseline_advice(choice)] = ""
+    if deployed_text(choice):
+        words[deployed_text(choice)] = "the first of these two models"
     return words
 
 

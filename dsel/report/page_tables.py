@@ -22,7 +22,7 @@ from dsel.results.candidate_tables import (
     candidate_table,
     class_rows,
 )
-from dsel.results.certificate import short_params_text
+from dsel.results.params_texts import short_params_text
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.design.expected_tolerances import MeasuredDistances

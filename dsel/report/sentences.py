@@ -20,10 +20,12 @@ from dsel.plots.spread import (
 from dsel.report.page_tables import about_root
 from dsel.results import Choice
 from dsel.results.candidate_tables import all_params
-from dsel.results.certificate import Certificate, attribute, short_params_text
+from dsel.results.certificate import Certificate
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import read_counts
+from dsel.results.params_texts import short_params_text
 from dsel.results.prefit import PrefitCertificate
+from dsel.results.records import read_attribute
 from dsel.results.run_tables import RunTables
 from dsel.rounded_texts import about_percent, confidence, count_of
 from dsel.search.design.certificate_methods import is_nested
@@ -36,7 +38,7 @@ def title_of_search(results: xr.Dataset, tables: RunTables | None) -> str:
     Rows of Python have no names: learner, number of rows and date take their place.
     """
     procedure, n_rows = select(results).procedure, read_counts(results)[names.N_LABELED]
-    learners = attribute(results, names.LEARNERS, json.loads, []) or [procedure]
+    learners = read_attribute(results, names.LEARNERS, json.loads, []) or [procedure]
     learner = learners[0] if len(learners) == 1 else ""
     if tables is None:
         # A pipeline that is certified is the learner itself.

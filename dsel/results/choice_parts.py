@@ -12,7 +12,8 @@ from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Caveat, collect_caveats
-from dsel.results.certificate import Certificate, params_text
+from dsel.results.certificate import Certificate
+from dsel.results.params_texts import params_text
 from dsel.results.renderings import Shown
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import about_percent, terminal_width, wrap_line

@@ -24,7 +24,7 @@ from dsel.bounds.queries import POOL_SHARE
 from dsel.cards import ShownRow, render_card
 from dsel.checks import check_truth
 from dsel.results import records
-from dsel.results.certificate import Assumption
+from dsel.results.assumptions import Assumption
 from dsel.results.queried_labels import (
     FINAL,
     LabelRules,

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from dsel import names
 from dsel.arrays import ArrayLike, Bools, Floats, Integers, as_plain
 from dsel.checks import describe_type, show
-from dsel.results.certificate import Assumption, full_list
+from dsel.results.assumptions import Assumption, full_list
 from dsel.results.records import check_version
 from dsel.results.values import UNSET, coordinate_of, value_text
 from dsel.runtime.versions import installed_versions

@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING, Final, NoReturn, Self
 from dsel.cards import ShownRow
 from dsel.checks import attribute_error
 from dsel.errors import names_of
+from dsel.results.assumptions import STATEMENTS, Assumption, assumption_rows
 from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import caveat_rows, texts_that_void_nothing, warnings_first
-from dsel.results.certificate import (
-    ESTIMATE,
-    STATEMENTS,
-    Assumption,
-    Certificate,
-    assumption_rows,
-)
+from dsel.results.certificate import Certificate
+from dsel.results.certificate_texts import ESTIMATE, estimate_text
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import count_of
 
@@ -198,7 +194,7 @@ class PrefitCertificate(Certificate):
         shown_rows = [
             ("", self.headline()),
             *([] if baseline is None else [("", baseline.headline())]),
-            (ESTIMATE, self.estimate_text("this model on these rows")),
+            (ESTIMATE, estimate_text(self, "this model on these rows")),
             *([] if baseline is None else baseline.details()),
             *caveat_rows(self.all_caveats, printed=self.reasons[:1]),
             *assumption_rows(self.assumptions_in_words),

@@ -36,6 +36,10 @@ LEAST_GAIN: Final = 0.01
 of folds are not advised either."""
 OF_ALL: Final = "model trained on all labels"
 """The model whose bound queried labels make smaller."""
+NO_QUERIES: Final = (
+    "no rows are to be labeled: the search planned no queries, or has no model of all "
+    "labels; search with n_queries=50 and a pool, and an `out` of its own."
+)
 LABELS: Final = "Labels"
 """Name of the row about the labels of queried rows."""
 EFFECT: Final = "counts as an error of the model trained on all labels"

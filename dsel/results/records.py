@@ -7,7 +7,7 @@ get their defaults.
 """
 
 import json
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import lru_cache
@@ -24,6 +24,7 @@ from typing import (
 )
 
 import numpy as np
+import xarray as xr
 
 from dsel.checks import show
 from dsel.errors import NewerRecordError
@@ -149,3 +150,21 @@ def _read(value: Any, hint: Any) -> Any:
     if not is_right or (isinstance(value, bool) and hint is not bool):
         raise TypeError(f"{value!r:.40} is no {getattr(hint, '__name__', hint)}")
     return value
+
+
+def read_attribute(
+    cube: xr.Dataset, name: str, read: Callable[[Any], T], default: T
+) -> T:
+    """Return an attribute of a cube; ValueError if dsel cannot have written it."""
+    if name not in cube.attrs:
+        return default
+    try:
+        return read(cube.attrs[name])
+    except NewerRecordError:
+        raise  # its message names the version
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"`results` has the attribute {name} = {str(cube.attrs[name])[:40]!r}, "
+            f"which no run has written; take the results that the run returned, or "
+            f"open them again."
+        ) from error

@@ -44,6 +44,7 @@ from dsel.report import write_report
 from dsel.report.page import report_html
 from dsel.results import BoundedValues, ModelComparison, ReportByValue
 from dsel.results.caveats import Caveat, Effect
+from dsel.results.choice_texts import holdout_text
 from dsel.rounded_texts import about_percent, in_percent
 from dsel.search.design.certificate_methods import METHODS
 from dsel.search.planning.plan_bound import describe_row, name_row
@@ -145,7 +146,7 @@ def test_plot_certificates__has_both_models_beside_a_hold_out_set(nested):
     assert texts(ax) == [
         f"{one_fold.model_text}: at most {in_percent(one_fold.bound)}",
         f"{all_rows.model_text}: at most {in_percent(all_rows.bound)}",
-        f"20% hold-out set: about {choice.holdout_text} on average",
+        f"20% hold-out set: about {holdout_text(choice)} on average",
         f"always predicting {choice.largest_class}: about "
         f"{100 * choice.largest_class_error:.1f}%"
         + (", beyond this axis" if is_far else ""),

@@ -15,11 +15,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import dsel
+from dsel import names
 from dsel.cli.commands.select import command as select_command
 from dsel.cli.options import shell_names
 from dsel.report.page import BEGINS, report_html, write_report
 from dsel.report.sentences import next_steps
-from dsel.results.certificate import CHOICE
 from dsel.results.comparison import ModelComparison
 from dsel.results.run_tables import RunTables, save_run_tables
 from dsel.results.tolerances import amount_about
@@ -91,7 +91,7 @@ def test_report_html__warns_in_its_box_where_a_constant_may_be_as_good(
     warned = '<div class="verdict warning">'
     assert warned not in outcome_page
     useless = replace(outcome.choice, constant="yes", constant_loss=0.0)
-    results = outcome.results.assign_attrs({CHOICE: useless.to_json()})
+    results = outcome.results.assign_attrs({names.CHOICE: useless.to_json()})
     page = report_html(results)
     assert warned in page
     text = words(page)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from dsel.results.certificate import Assumption, full_list
+from dsel.results.assumptions import Assumption, full_list
 from dsel.results.cube import grid_axes, make_cube, with_criteria
 
 

@@ -9,13 +9,9 @@ from types import MappingProxyType
 import pytest
 
 from dsel.losses.texts import loss_of_text
+from dsel.results.assumptions import Assumption, full_list
 from dsel.results.caveats import Caveat, Effect
-from dsel.results.certificate import (
-    Assumption,
-    Certificate,
-    full_list,
-    loss_fields,
-)
+from dsel.results.certificate import Certificate, loss_fields
 from dsel.results.choice import Choice
 from dsel.results.choice_parts import BoundedModel
 from dsel.results.records import from_record, to_record

@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import dsel
 from dsel.results import Choice
 from dsel.results.choice_parts import FoldForecast
+from dsel.results.choice_texts import next_steps, plan_call
 from dsel.results.queries import QueryForecast
 
 RNG = np.random.default_rng(1)
@@ -170,9 +171,9 @@ def test_choice__advises_queries_where_they_are_expected_to_help(outcome):
 
 def test_choice__says_what_would_beat_a_hold_out_set(outcome):
     large = with_bounds(outcome.choice, 0.2, 0.25, report=None)
-    assert large.next_steps() == []
+    assert next_steps(large) == []
     smaller = replace(large, expected_holdout=0.15)
-    assert smaller.next_steps() == []  # nothing is known
+    assert next_steps(smaller) == []  # nothing is known
     for forecast, text in [
         (FoldForecast(3, 0.14, False), "about 15.0% on average, but one that is taken "
          "now would prove nothing. In a search of as many other labeled rows take "
@@ -181,12 +182,12 @@ def test_choice__says_what_would_beat_a_hold_out_set(outcome):
         (FoldForecast(5, 0.14, True), "would prove nothing. Such a run gives 14.0% on "
          "average; this one had bad luck"),
     ]:  # fmt: skip
-        [(name, advice)] = replace(smaller, fold_forecast=forecast).next_steps()
+        [(name, advice)] = next_steps(replace(smaller, fold_forecast=forecast))
         assert (name, text in advice) == ("Next", True)
-        assert replace(large, fold_forecast=forecast).next_steps() == []
+        assert next_steps(replace(large, fold_forecast=forecast)) == []
     for second in (0.14, 0.16):  # queries help only if they beat the hold-out set
         queried = replace(smaller, forecast=QueryForecast(50, 0.21, second))
-        assert len(queried.next_steps()) == (second < 0.15)
+        assert len(next_steps(queried)) == (second < 0.15)
 
 
 def test_run__expects_few_folds_to_beat_a_hold_out_set_where_they_do():
@@ -212,7 +213,7 @@ def test_holdout_set_with_a_smaller_bound__is_said_to_be_between(outcome):
 
 def test_choice__prints_the_call_that_plans_more_labels(outcome):
     large = with_bounds(outcome.choice, 0.6, 0.7, estimate=0.4)
-    call = large.plan_call
+    call = plan_call(large)
     end = f"\nNext      to see how many labels a bound of 50% needs, run {call}"
     assert str(large).endswith(end)
     assert "the bound says little" not in str(large)
@@ -221,4 +222,4 @@ def test_choice__prints_the_call_that_plans_more_labels(outcome):
         f"dsel.plan_bound({numbers[0]}, {numbers[1]}, n_candidates="
         f"{outcome.choice.n_candidates}, error=0.4, wanted=0.5)"
     )
-    assert not with_bounds(outcome.choice, 0.1, 0.2).next_steps()
+    assert not next_steps(with_bounds(outcome.choice, 0.1, 0.2))

@@ -31,6 +31,7 @@ from dsel.losses.calls import count_rows
 from dsel.losses.declared import declare_losses
 from dsel.losses.joint import Evidence
 from dsel.option_values import ONE_FOLD
+from dsel.results.assumptions import DECLARED, VIOLATED, Assumption, full_list
 from dsel.results.caveats import (
     IF_COPIES,
     NO_COPIES,
@@ -39,13 +40,7 @@ from dsel.results.caveats import (
     caveats_of_identifiers,
     make_caveats,
 )
-from dsel.results.certificate import (
-    DECLARED,
-    VIOLATED,
-    Assumption,
-    full_list,
-    loss_fields,
-)
+from dsel.results.certificate import loss_fields
 from dsel.results.loss_reports import ModelReports
 from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.rounded_texts import count_of

@@ -29,8 +29,8 @@ from dsel.losses.base import no_predictions
 from dsel.losses.baseline_difference import BaselineDifference
 from dsel.losses.declared import DeclaredLosses
 from dsel.option_values import LARGEST_CLASS
-from dsel.results.certificate import short_params_text
 from dsel.results.model_files import open_model
+from dsel.results.params_texts import short_params_text
 from dsel.results.row_hashes import RowHashes, load_row_hashes
 from dsel.results.values import value_text
 from dsel.rounded_texts import count_of, shorten_text

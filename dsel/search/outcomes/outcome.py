@@ -19,19 +19,21 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.lazy import apply_by_block, score_predictions
 from dsel.errors import DselWarning, GuaranteeWarning, names_of, warn
 from dsel.losses.base import Loss
-from dsel.names import N_LABELED
+from dsel.names import CHOICE, N_LABELED
 from dsel.option_values import MONITOR_LEVEL
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
-from dsel.results.certificate import CHOICE, ESTIMATE, NO_QUERIES
-from dsel.results.choice import COMPARED, NAMES_IN_OUTCOME, NEXT
+from dsel.results.certificate_texts import ESTIMATE
+from dsel.results.choice import NAMES_IN_OUTCOME
 from dsel.results.choice_parts import ByModel
+from dsel.results.choice_texts import COMPARED, NEXT
 from dsel.results.model_files import dump_model
 from dsel.results.monitoring import MonitorReport
 from dsel.results.place import CUBE, PAIRS
 from dsel.results.queried_labels import labels_by_row_number
+from dsel.results.queries import NO_QUERIES
 from dsel.results.renderings import render_lines
 from dsel.results.row_hashes import RowHashes, save_row_hashes
 from dsel.results.run_store import Store

@@ -23,6 +23,7 @@ from dsel.errors import Correction, ShellOptions, UndecidedError
 from dsel.losses.base import Loss
 from dsel.losses.declared import DeclaredLosses, FewRows
 from dsel.losses.regression import ErrorQuantile, largest_fraction
+from dsel.results.assumptions import DECLARED, VIOLATED, Assumption, full_list
 from dsel.results.caveats import (
     Caveat,
     Effect,
@@ -30,7 +31,7 @@ from dsel.results.caveats import (
     collect_caveats,
     make_caveats,
 )
-from dsel.results.certificate import DECLARED, LARGE, VIOLATED, Assumption, full_list
+from dsel.results.certificate import LARGE
 from dsel.rounded_texts import count_of, in_percent
 from dsel.search.design.assumptions import DuplicatesAcrossFolds
 from dsel.search.design.baseline import Baseline, note_on_positions

@@ -14,7 +14,7 @@ from dsel.checks import listing
 from dsel.data.cache import nbytes_of
 from dsel.option_values import ONE_FOLD, Pruning
 from dsel.results.caveats import Effect, collect_caveats, make_caveats
-from dsel.results.certificate import short_names
+from dsel.results.params_texts import short_names
 from dsel.rounded_texts import count_of, wrap_line
 from dsel.search.engine.inner_searches import count_survivors
 from dsel.search.planning.possible_bounds import (

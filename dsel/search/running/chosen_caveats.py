@@ -13,7 +13,7 @@ from dsel.losses.declared import DeclaredLosses, JointBounds
 from dsel.option_values import ALL_ROWS
 from dsel.results import BoundedModel, Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats
-from dsel.results.certificate import params_text
+from dsel.results.params_texts import params_text
 from dsel.rounded_texts import confidence, count_of, name_folds
 from dsel.search.design.folds import ModelRef
 from dsel.search.engine.counts import SearchCounts

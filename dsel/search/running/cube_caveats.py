@@ -34,10 +34,10 @@ from dsel.results.caveats import (
     for_other_rows,
     make_caveats,
 )
-from dsel.results.certificate import attribute, params_text
 from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
-from dsel.results.records import from_record
+from dsel.results.params_texts import params_text
+from dsel.results.records import from_record, read_attribute
 from dsel.rounded_texts import count_of, shorten_text
 from dsel.search.engine.counts import SearchCounts
 from dsel.typing import AnyArray, Options
@@ -99,8 +99,8 @@ def run_caveats(cube: xr.Dataset) -> tuple[Caveat, ...]:
         return tuple(make_caveats(Effect.VOIDS, map(str, json.loads(text))))
 
     return collect_caveats(
-        attribute(cube, names.CAVEATS, read, ()),
-        attribute(cube, "objections", read_texts, ()),  # cubes of 0.2 have texts
+        read_attribute(cube, names.CAVEATS, read, ()),
+        read_attribute(cube, "objections", read_texts, ()),  # cubes of 0.2 have texts
     )
 
 

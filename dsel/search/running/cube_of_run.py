@@ -13,7 +13,6 @@ from dsel.families.estimator_kinds import name_learner
 from dsel.losses.joint import Evidence
 from dsel.results import Choice
 from dsel.results.candidate_tables import content_token
-from dsel.results.certificate import CHOICE
 from dsel.results.cube import make_cube, read_counts, with_criteria
 from dsel.results.records import to_record
 from dsel.runtime.versions import installed_versions
@@ -65,7 +64,9 @@ def make_cube_of_run(
     cube = add_criteria(cube, search.criterion, search.delta)
     if counted_models is not None:
         cube = add_evidence(cube, counted_models.evidence)
-    return cube if choice is None else cube.assign_attrs({CHOICE: choice.to_json()})
+    if choice is not None:
+        cube = cube.assign_attrs({names.CHOICE: choice.to_json()})
+    return cube
 
 
 def attributes_of_run(

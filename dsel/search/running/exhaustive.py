@@ -11,7 +11,6 @@ from dsel.criteria.base import Criterion
 from dsel.losses.base import FoldCounts
 from dsel.option_values import Pruning
 from dsel.results import Choice
-from dsel.results.certificate import CHOICE
 from dsel.results.cube import read_counts
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.folds import CVScheme
@@ -86,7 +85,7 @@ def search_exhaustively(run: Run) -> Outcome:
             else:
                 cube = make_cube_of_run(search, search_counts, description)
                 choice = choose(cube, search.criterion.name)
-                cube = cube.assign_attrs({CHOICE: choice.to_json()})
+                cube = cube.assign_attrs({names.CHOICE: choice.to_json()})
                 models = fetch_deployed_model(search.scheme, loop, choice)
     return make_outcome(
         cube,

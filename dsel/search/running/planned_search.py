@@ -30,8 +30,8 @@ from dsel.errors import Words
 from dsel.families.estimator_kinds import name_search
 from dsel.losses.base import PlannedDelta
 from dsel.option_values import Pruning
+from dsel.results.assumptions import Assumption
 from dsel.results.caveats import Caveat
-from dsel.results.certificate import Assumption
 from dsel.results.cube import GridAxes
 from dsel.search.design.assumptions import (
     DuplicatesAcrossFolds,

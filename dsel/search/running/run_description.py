@@ -15,8 +15,9 @@ from dsel.data.pool import Pool
 from dsel.errors import reword
 from dsel.losses.calls import ConstantPrediction, best_constant
 from dsel.results import Certificate
+from dsel.results.assumptions import VIOLATED, Assumption
 from dsel.results.caveats import OF_NUMBER, Caveat, Effect, collect_caveats
-from dsel.results.certificate import VIOLATED, Assumption, NumberFields
+from dsel.results.certificate import NumberFields
 from dsel.search.design.assumptions import ALARM, MANY_DUPLICATES, PoolFacts
 from dsel.search.engine.counts import DataSizes
 from dsel.search.running.planned_search import PlanFacts, PlannedSearch

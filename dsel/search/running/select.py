@@ -21,6 +21,7 @@ from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import DEFAULT
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
+from dsel.results.assumptions import assumptions_of
 from dsel.results.candidate_tables import (
     all_params,
     class_rows,
@@ -29,14 +30,7 @@ from dsel.results.candidate_tables import (
     matches_token,
 )
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
-from dsel.results.certificate import (
-    CHOICE,
-    LossFields,
-    assumptions_of,
-    attribute,
-    loss_fields,
-    params_text,
-)
+from dsel.results.certificate import LossFields, loss_fields
 from dsel.results.cube import (
     cube_of,
     cv_error,
@@ -44,6 +38,8 @@ from dsel.results.cube import (
     read_counts,
     restore_dims,
 )
+from dsel.results.params_texts import params_text
+from dsel.results.records import read_attribute
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.counts import DataSizes
 from dsel.search.engine.pruning import margin_above
@@ -168,7 +164,7 @@ def first_criterion(cube: xr.Dataset) -> str:
 
 def delta_of(cube: xr.Dataset, default: float = 0.05) -> float:
     """Return the delta of the plan of a cube, or a default if the cube has lost it."""
-    return attribute(
+    return read_attribute(
         cube, names.DELTA, lambda v: check_probability(float(v), names.DELTA), default
     )
 
@@ -227,7 +223,7 @@ def select(
     if criterion is not None:
         check_string(criterion, "criterion")
     results = restore_dims(cube_of(results))
-    choice = attribute(results, CHOICE, Choice.from_json, None)
+    choice = read_attribute(results, names.CHOICE, Choice.from_json, None)
     method = METHODS.get(criterion or "")
     if method is not None and method.supports(
         DEFAULT if is_regression_cube(results) else ERROR_RATE
@@ -460,5 +456,5 @@ def method_of(cube: xr.Dataset) -> CertificateMethod | None:
 
 def certificate_of_run(cube: xr.Dataset) -> Certificate | None:
     """Return the certificate of a search, for its loss; None if it was lost."""
-    choice = attribute(cube, CHOICE, Choice.from_json, None)
+    choice = read_attribute(cube, names.CHOICE, Choice.from_json, None)
     return None if choice is None else choice.certificate

@@ -10,7 +10,7 @@ from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
 import dsel
-from dsel.results.certificate import VIOLATED, Assumption
+from dsel.results.assumptions import VIOLATED, Assumption
 from dsel.results.records import from_record, to_record
 from dsel.search.design.assumptions import (
     ALARM,

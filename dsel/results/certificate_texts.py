@@ -1,0 +1,244 @@
+"""The wording of a certificate: its line, the reasons behind it and its rows of texts.
+
+`dsel.results.certificate` has the numbers, and decides which of these texts is needed.
+"""
+
+from collections.abc import Container
+from decimal import Decimal
+from math import isclose, isfinite, isnan
+from typing import TYPE_CHECKING, Final
+
+from dsel.cards import ShownRow
+from dsel.option_values import ALL_ROWS
+from dsel.results.assumptions import assumption_rows
+from dsel.results.caveats import caveat_rows, warnings_first
+from dsel.rounded_texts import confidence, count_of, name_folds
+
+if TYPE_CHECKING:
+    from dsel.results.certificate import Certificate
+
+ORIGIN: Final = "Origin"
+"""Name of rows of texts about the counts from which a number is computed."""
+ESTIMATE: Final = "Estimate"
+"""Name of the row with the estimate that is printed with a bound."""
+OF_LABELS: Final = " on labeled rows"
+"""Words for the rows of the first part of a bound that is a sum."""
+NOTED_DUPLICATES: Final = 0.1
+"""Share of labeled rows above which duplicates in the pool are noted; fewer duplicates
+are probably other records that look alike."""
+
+
+def statement_text(
+    bound: "Certificate", joint_note: str = "", printed: Container[str] = ()
+) -> str:
+    """Return the headline without its model."""
+    amount = bound.amount(bound.number)
+    if not bound.certified:
+        number = "no number"
+        reason = bound.reasons[0]
+        is_bound, is_printed = not bound.is_estimate, reason in printed
+        if isfinite(bound.number) and not (is_bound and bound.says_nothing):
+            # The bound without this reason is not known: the reason may hide
+            # others, such as rows in groups.
+            number = f"about {amount}"
+            if is_bound:
+                number = f"the computed {amount} is no bound"
+        why = "for the reason above" if is_printed else f"since {reason}"
+        return f"No guarantee, {why}: {number}"
+    if bound.says_nothing:
+        return _no_bound(bound)
+    level = f"{confidence(bound.delta)}% confidence{joint_note and f' {joint_note}'}"
+    if bound.conditions:
+        level += f", if {' and '.join(bound.conditions)}"
+    return f"{bound.says} {amount}{bound.on_rows} ({level})"
+
+
+def _no_bound(bound: "Certificate") -> str:
+    """Return the text in place of a bound that excludes nothing, with a reason."""
+    what = f"{bound.title[:1].lower()}{bound.title[1:]}"
+    begin = f"No bound below {bound.most} for the {what}"
+    if bound.is_tolerance:
+        begin = f"No finite bound of {_how_far(bound)}"
+    rows = "groups" if bound.n_groups else "labeled rows"
+    if bound.has_failed_folds:
+        return f"{begin}: fits failed"
+    if bound.has_old_rows_alone:
+        return f"{begin}: no new rows in the pool"
+    if bound.has_large_pool_term and bound.loss.startswith("recall("):
+        return f"{begin}: models may differ on as many pool rows as the class has"
+    if bound.has_large_pool_term:
+        return f"{begin}: the pool's part alone is above {bound.most}"
+    if bound.has_short_pool:
+        return f"{begin}: too few pool rows"
+    if bound.label_term < bound.largest:
+        return f"{begin}: too few {rows} and pool rows"
+    if bound.estimate >= bound.largest:
+        return f"{begin}: no prediction was right"
+    return f"{begin}: too few {rows}"
+
+
+def why_nothing(bound: "Certificate") -> str:
+    """Return why the bound excludes nothing, and what makes it smaller; or ""."""
+    if not (bound.certified and bound.says_nothing):
+        return ""
+    if bound.is_tolerance and bound.has_failed_folds:
+        return "rows without a prediction count as infinitely far off; mend the fits"
+    if bound.has_short_pool:
+        return (
+            f"the {bound.n_unlabeled:,} pool rows are too few for this part of the "
+            f"predictions; pass a larger pool, or ask for a smaller part, such as "
+            f"loss='error_quantile=0.5'"
+        )
+    if bound.is_tolerance:
+        fewer = bound.divides_delta
+        return (
+            f"the folds of {bound.counted} are too small for this part of the "
+            f"predictions{' and this number of candidates' if fewer else ''}; "
+            f"label more {'groups' if bound.n_groups else 'rows'}, "
+            f"{'compare fewer candidates, ' if fewer else ''}take fewer folds, or "
+            f"ask for a smaller part, such as loss='error_quantile=0.5'"
+        )
+    more = "more groups" if bound.n_groups else "more labeled rows"
+    reason = f"{bound.counted} with as many errors give no smaller bound"
+    if bound.has_old_rows_alone:
+        return (
+            f"all {bound.n_unlabeled:,} pool rows equal labeled rows, so they do "
+            f"not show how often models differ on new rows; pass other rows as the "
+            f"pool"
+        )
+    if isfinite(bound.disagreement_term) and bound.label_term < bound.largest:
+        first, second = _round_parts(bound)
+        reason = (
+            f"{first} from errors on labeled rows and {second} from pool rows "
+            f"on which the models differ add up to {bound.most} or more"
+        )
+        if bound.has_large_pool_term:
+            reason = f"the pool's part alone is above {bound.most}"
+        more += " and pool rows"
+    if bound.divides_delta:
+        more += " or fewer candidates"
+    return f"{reason}; {more} make it smaller"
+
+
+def _how_far(bound: "Certificate") -> str:
+    """Return the name of a bounded tolerance inside of a sentence."""
+    if isnan(bound.fraction):
+        return "how far predictions are off"
+    return f"how far {100 * bound.fraction:.6g}% of predictions are off"
+
+
+def training_text(bound: "Certificate") -> str:
+    """Return the labels that the model was trained on, in words."""
+    if bound.model_name == ALL_ROWS:
+        return "on all labels"
+    if bound.trained_on or bound.fold is None:
+        return f"on {bound.trained_on or 'a part of the labels'}"
+    return f"without {name_folds(bound.fold)}"
+
+
+def sentence_about_rows(bound: "Certificate", who: str = "the model") -> str:
+    """Return the bound as a sentence about a number of new rows.
+
+    "" for a loss that has no such sentence, and where nothing is guaranteed, or the
+    bound excludes nothing.
+    """
+    if bound.sentence is None or not bound.certified or bound.says_nothing:
+        return ""
+    return bound.sentence.fill(
+        bound.bound,
+        bound.amount(bound.bound),
+        model=who,
+        are_in_groups=bound.n_groups > 0,
+    )
+
+
+def terms_text(bound: "Certificate") -> str:
+    """Return the parts of the number, in words; "" if they are not known."""
+    errors = "residuals" if bound.is_tolerance else "errors"
+    if bound.is_sum:
+        pool = "pool rows on which the models differ"
+        if bound.n_queried:
+            pool += f" and labels of {count_of(bound.n_queried, 'queried row')}"
+        if bound.has_large_pool_term:
+            return f"no limit below {bound.most} from {pool}"
+        first, second = _round_parts(bound)
+        return f"{first} from {errors}{OF_LABELS}, {second} from {pool}"
+    is_of_one_model = not (bound.is_estimate or bound.divides_delta)
+    if is_of_one_model and bound.fold is not None:
+        tested = name_folds(bound.fold)
+        if bound.fold_rows:
+            tested = f"the {count_of(bound.fold_rows, 'row')} of {tested}"
+        text = f"from {errors} on {tested}, which the model had not seen"
+        if isfinite(bound.fold_delta):
+            text += f", at delta={bound.fold_delta:.3g} of {bound.delta:g}"
+        return text
+    return ""
+
+
+def part_of_labels(bound: "Certificate") -> str:
+    """Return why its part of labeled rows is no bound of the model of a fold."""
+    if bound.is_tolerance:
+        level = f"{100 * (1 - bound.fraction):.3g}%"
+        return f"which fewer may exceed, since the pool has a part of the {level}"
+    if bound.loss.startswith("beyond("):
+        return "that are off by more than 4/5 of the distance"
+    return "of another fold than that of the other bound"
+
+
+def _round_parts(bound: "Certificate") -> tuple[str, str]:
+    """Return both parts of the number, rounded so that the printed texts add up."""
+    first = bound.amount(bound.label_term)
+    pool_term = bound.disagreement_term
+    if bound.is_tolerance or not isclose(bound.label_term + pool_term, bound.unclipped):
+        return first, bound.amount(pool_term)
+    unit = "%" if bound.is_rate else ""
+    texts = (bound.amount(bound.unclipped), first)
+    total, label_part = (Decimal(text.removesuffix(unit)) for text in texts)
+    return first, f"{total - label_part}{unit}"
+
+
+def estimate_text(bound: "Certificate", how: str) -> str:
+    """Return the estimate in words; `how` says from what it was measured."""
+    what = f"{bound.title[:1].lower()}{bound.title[1:]}"
+    return f"{what} about {bound.about(bound.estimate)} ({how}, no guarantee)"
+
+
+def note_on_estimate(bound: "Certificate") -> str:
+    """Return why an estimate may be above the bound, and what to plan with."""
+    estimate = bound.about(bound.estimate_where_fitted)
+    of = "folds that were fitted" if bound.has_failed_folds else "all folds"
+    return (
+        f"the estimate from {of} ({estimate}) is above the bound "
+        f"({bound.amount(bound.number)}) of the {bound.model_text}: the bound has its "
+        f"{confidence(bound.delta)}% confidence whatever the estimate is, but the "
+        f"rows of the fold that gave it were likely lucky; plan with {estimate}"
+    )
+
+
+def note_on_duplicates(bound: "Certificate") -> str:
+    """Return how many counted rows equal labeled ones; "" if few, or all, do."""
+    n_rows = min(bound.n_labeled, bound.n_unlabeled or bound.n_labeled)
+    is_all = bound.n_duplicates == bound.n_unlabeled  # `why_nothing` is about this
+    is_few = bound.n_duplicates < NOTED_DUPLICATES * n_rows
+    if not bound.n_duplicates or is_all or is_few:
+        return ""
+    equal, are = ("equals", "is") if bound.n_duplicates == 1 else ("equal", "are")
+    if not bound.n_unlabeled:
+        return (
+            f"{bound.n_duplicates:,} of {count_of(bound.n_labeled, 'row')} "
+            f"{equal} rows that the model was fitted to, and {are} not counted on"
+        )
+    return (
+        f"{bound.n_duplicates:,} of {count_of(bound.n_unlabeled, 'pool row')} "
+        f"{equal} labeled rows; bounds allow for it"
+    )
+
+
+def certificate_rows(bound: "Certificate") -> list[ShownRow]:
+    """Return names and texts, which all renderings show; the first has no name."""
+    shown_rows: list[ShownRow] = [("", bound.headline()), (ORIGIN, bound.origin)]
+    shown_rows += caveat_rows(bound.all_caveats, printed=bound.reasons[:1])
+    if why_nothing(bound):
+        shown_rows.append(("Caveat", why_nothing(bound)))
+    shown_rows += assumption_rows(bound.assumptions)
+    return warnings_first(shown_rows, bound.all_caveats)
