@@ -184,6 +184,11 @@ def test_nested_all_rows__is_the_smallest_sum_over_folds(counts, data):
     assert terms.label_term == limit
 
 
+def test_nested_one_fold__of_a_single_fold_is_the_bound_of_a_hold_out_set():
+    _, limits = nested_one_fold([[3], [8]], 50, delta=[0.05, 0.1])
+    assert limits.tolist() == holdout_bound([3, 8], 50, delta=[0.05, 0.1]).tolist()
+
+
 def test_nested__of_equal_folds_take_the_first():
     # The last two folds have the same share.
     fold, _ = nested_one_fold([6, 2, 2], 20, delta=0.05)

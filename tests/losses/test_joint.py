@@ -1,5 +1,7 @@
 """Bounds of both models by one loss, and which of the bounded models is deployed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -81,6 +83,17 @@ def test_bounds__of_a_fold_are_of_that_fold_and_need_no_pool():
 
 def bound_declared(evidence, planned):
     return DeclaredLosses().bound(evidence, planned, 0)
+
+
+def test_planned_delta__is_that_of_one_model_unless_several_are_compared():
+    planned = PlannedDelta(delta=0.06, has_pool=False)
+    fold, limit = nested_one_fold(ERRORS, ROWS, delta=0.06)
+    made = DeclaredLosses().bound(evidence(has_pool=False), planned, int(fold))
+    assert made.main_bounds.one_fold_bound == limit
+    _, third = nested_one_fold(ERRORS, ROWS, delta=0.02)
+    planned = replace(planned, n_compared=3)
+    made = DeclaredLosses().bound(evidence(has_pool=False), planned, int(fold))
+    assert made.main_bounds.one_fold_bound == third
 
 
 @pytest.mark.parametrize("n_compared", [1, 3])

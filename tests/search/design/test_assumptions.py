@@ -18,6 +18,7 @@ from dsel.search.design.assumptions import (
     NearRows,
     PoolFacts,
     compare_pool,
+    count_copies,
     find_near_rows,
     two_sample_test,
 )
@@ -406,6 +407,16 @@ def test_compare_pool__finds_the_column_of_a_shift_and_copies():
     few = compare(FRESH[: FEWEST_TESTED_ROWS - 1]).pool_facts
     assert np.isnan(few.auc)
     assert few.p_value == 1.0
+    assert not few.violation  # a pool that is too small for tests refutes nothing
+    assert np.isfinite(compare(FRESH[:FEWEST_TESTED_ROWS]).pool_facts.auc)
+
+
+def test_count_copies__are_none_where_labeled_rows_repeat_as_often():
+    labeled = np.append(np.arange(60), np.arange(40))[:, None]
+    # All repeats of the pool come last, where as many rows as labeled ones have none.
+    pool = 100 + np.append(np.arange(120), np.arange(80))[:, None]
+    assert count_copies(labeled, pool, np.full(200, True), seed=0) == 0
+    assert count_copies(labeled[:80], pool, np.full(200, True), seed=0) == 80
 
 
 def test_compare_pool__is_ended_by_its_turn_before_the_test():
