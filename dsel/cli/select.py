@@ -48,7 +48,7 @@ from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.record_ids import RecordIds, check_ids, leave_out_records
 from dsel.data.schema import TableSchema
-from dsel.data.table_request import Table, notes_on_row_numbers
+from dsel.data.table_request import Table, step_of_row_numbers
 from dsel.data.tables import changed_file, read_table
 from dsel.data.text_tables import is_text, text_source
 from dsel.data.unknown_values import (
@@ -209,10 +209,7 @@ def find_likely_keys(table: Table, groups: str | None) -> dict[str, str]:
         for name in names
         if is_name_of_identifier(name)
         # Numbers that rise in unequal steps may as well be measured.
-        or any(
-            "in steps" in n or "running" in n
-            for n in notes_on_row_numbers(name, numbers[name])
-        )
+        or step_of_row_numbers(numbers[name])
     }
     for name in X.columns if groups is None else ():
         if is_name_of_identifier(name) and notes_on_repeats(X[name]):

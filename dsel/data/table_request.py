@@ -353,25 +353,19 @@ def notes_on_row_numbers(name: str, values: Floats) -> list[str]:
     >>> notes_on_row_numbers("dose", np.array([0.0, 10.0, 20.0]))
     []
     """  # noqa: E501
-    n = len(values)
-    if n < 2 or not np.isfinite(values).all():
+    if not np.isfinite(values).all():
         return []
     is_whole = bool((values == np.rint(values)).all())
     differences = np.diff(values)
-    is_running = is_whole and bool((differences == 1).all())
-    # The numbers of a table of a few rows may be all of 1 to n, in any order, by
-    # chance.
-    if not is_running and n < FEWEST_ROWS:
-        return []
-    steps = np.diff(np.sort(values))
-    step = float(np.median(steps))
-    # Times such as 0.1, 0.2, 0.3 have steps that are equal but for their rounding.
-    rounding = 4 * np.finfo(np.float64).eps * float(np.abs(values).max())
-    if step > rounding and (np.abs(steps - step) <= rounding).all():
+    if step := step_of_row_numbers(values):
         what = f"numbers in steps of {step:.6g}, as row numbers are;"
         if step == 1 and is_whole:
             what = "running whole numbers, as row numbers are;"
-    elif is_whole and ((differences > 0).all() or (differences < 0).all()):
+    elif (
+        is_whole
+        and len(values) >= FEWEST_ROWS
+        and ((differences > 0).all() or (differences < 0).all())
+    ):
         direction = "rise" if differences[0] > 0 else "fall"
         what = (
             f"whole numbers that {direction} from row to row, as keys and times do; "
@@ -383,6 +377,23 @@ def notes_on_row_numbers(name: str, values: Floats) -> list[str]:
         f"column {name!r} holds {what} name it by --id {shlex.quote(name)}, which "
         f"keeps it in predictions, or leave it out by --drop {shlex.quote(name)}"
     ]
+
+
+def step_of_row_numbers(values: Floats) -> float:
+    """Return the step of numbers that only count rows, in any order; 0 of others."""
+    n = len(values)
+    if n < 2 or not np.isfinite(values).all():
+        return 0.0
+    # The numbers of a table of a few rows may be all of 1 to n, in any order, by
+    # chance.
+    if n < FEWEST_ROWS and not (np.diff(values) == 1).all():
+        return 0.0
+    steps = np.diff(np.sort(values))
+    step = float(np.median(steps))
+    # Times such as 0.1, 0.2, 0.3 have steps that are equal but for their rounding.
+    rounding = 4 * np.finfo(np.float64).eps * float(np.abs(values).max())
+    is_equal = step > rounding and (np.abs(steps - step) <= rounding).all()
+    return step if is_equal else 0.0
 
 
 def whole_number_notes(name: str, values: ArrayLike) -> list[str]:

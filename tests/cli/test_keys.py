@@ -37,6 +37,19 @@ def test_select__stops_at_numbers_that_are_named_as_keys_are(tmp_path, name):
         succeed(*shlex.split(command)[2:])
 
 
+@pytest.mark.parametrize("first", [0, 300])
+def test_select__tests_whether_row_numbers_go_on_in_the_pool(tmp_path, first):
+    path = write(tmp_path / "t.csv", id=np.arange(300))
+    ids = RNG.permutation(np.arange(300)) if first == 0 else np.arange(first, 2000)
+    pool = pd.DataFrame({"x": RNG.normal(size=len(ids)), "id": ids})
+    pool.to_csv(tmp_path / "pool.csv", index=False)
+    said = run("select", path, *MODEL, "--pool", tmp_path / "pool.csv").output
+    assert "name it by --id id, which keeps it in predictions" in said
+    is_violated = "A1 (independent draws from one population) is violated" in said
+    assert is_violated == (first > 0)
+    assert ("most by column id" in said) == (first > 0)
+
+
 def test_select__asks_whether_rows_of_one_number_belong_together(tmp_path):
     path = write(tmp_path / "t.csv", customer=RNG.permutation(np.arange(400) // 3))
     error, *commands = run("select", path, *MODEL).output.splitlines()
