@@ -70,8 +70,7 @@ LOSS_FORMS: Final = (
 LARGEST_CLASS: Final = "largest class"
 """Value of ``baseline`` that is no model."""
 FORGOTTEN_GROUPS: Final = (
-    " (if several rows are of one customer, this bound is void: run again with "
-    "`groups`)"
+    ", no two of one customer (else this bound is void: run again with `groups`)"
 )
 """End of an assumption: its violation, and why a second search is allowed then."""
 MONITOR_LEVEL: Final = 0.01

@@ -55,7 +55,7 @@ WORDS_OF_SHELL: Final[Words] = {
     "loss='error_quantile=": "--loss 'error_quantile=",
     "fewer folds, cv=": "fewer folds, --cv ",
     "groups for cv=": "groups for --cv ",
-    "labeled rows take cv=": "labeled rows take --cv ",
+    "): take cv=": "): take --cv ",
     "(drop_duplicates), or pass `groups`": "or name their --groups",
     ", and pass the labels as y=": "",
     "run again with `groups`": "run again with --groups",

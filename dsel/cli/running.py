@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
-from itertools import groupby
 from math import isfinite
 from types import MappingProxyType, NoneType
 from typing import TYPE_CHECKING, Any, Final
@@ -114,11 +113,8 @@ AFTER_SHIFT: Final = (
     "documentation, docs/using/not_independent.md, Shift",
 )
 """The next step where the pool is of another population."""
-HEADINGS: Final = {
-    **dict.fromkeys(("Caveat", "Assumes", ORIGIN, "Folds"), "Before you trust it"),
-    NEXT: "What you can do next",
-}
-"""Heading in a terminal of the rows with a name, which stand below the reports."""
+BELOW_REPORTS: Final = ("Caveat", "Assumes", ORIGIN, "Folds", NEXT)
+"""Names of rows that stand below the reports."""
 MOST_NOTES: Final = 12
 """Largest number of notes of one kind that are printed."""
 
@@ -149,9 +145,8 @@ def _json_value(value: object) -> Any:
 def print_rows(shown_rows: Iterable[ShownRow], choice: Choice | None = None) -> None:
     """Print rows of texts in the shell's words, the first line without a name in bold.
 
-    Rows of a `choice` may have its call that plans labels. A terminal gets headings; a
-    file or a pipe gets one line for each row. Without a terminal, or where NO_COLOR is
-    set, all lines are plain.
+    Rows of a `choice` may have its call that plans labels. Without a terminal, or where
+    NO_COLOR is set, all lines are plain.
     """
     words = shell_names(click.get_current_context().command)
     if choice is not None:
@@ -166,15 +161,8 @@ def print_rows(shown_rows: Iterable[ShownRow], choice: Choice | None = None) -> 
         bold, dim = row[1] == head or None, row[0] in BACKGROUND or None
         return click.style(lines, bold=bold, dim=dim)
 
-    width = terminal_width()
     # If the output is a file or a pipe, click removes the codes.
-    for heading, group in groupby(shown_rows, lambda row: HEADINGS.get(row[0], "")):
-        rows = list(group)
-        if heading and width is not None:
-            click.echo(style(("", head), f"\n{heading}"))
-            if heading == HEADINGS[NEXT]:  # it would repeat the name
-                rows = [("", f"- {text}") for _, text in rows]
-        click.echo(render_lines(rows, width, style))
+    click.echo(render_lines(shown_rows, terminal_width(), style))
 
 
 def next_rows(*steps: str) -> list[ShownRow]:
@@ -205,15 +193,17 @@ def print_choice(
     """Print a choice: bounds, reports, what limits the statement, and what to do next.
 
     `lines` follow the bounds, `steps` are commands to run, and `further` rows
-    stand in place of the assumption that a choice shows. With ``--quiet`` there are
-    no steps, no assumptions, and no words on what the bound means.
+    stand in place of the assumption that a choice shows, and only with them the bound
+    is told in numbers of rows. With ``--quiet`` there are no steps, no assumptions.
     """
     rows, assumption = choice.shown_rows(), assumption_to_check(choice)
     bound = ("", choice.certificate.headline())
     meaning = ("", choice.certificate.in_numbers_of_rows().removesuffix("."))
-    if meaning[1] and bound in rows and not output.quiet:
+    further = list(further)
+    if meaning[1] and bound in rows and further:
         rows.insert(rows.index(bound) + 1, meaning)
-    begin = next((k for k, (name, _) in enumerate(rows) if name in HEADINGS), len(rows))
+    ends = (k for k, (name, _) in enumerate(rows) if name in BELOW_REPORTS)
+    begin = next(ends, len(rows))
     print_rows([*rows[:begin], *(("", line) for line in lines)], choice)
     reports: list[Renderable] = []
     if choice.by_model("report") or choice.by_model("tolerances"):
@@ -230,7 +220,8 @@ def print_choice(
     shown = shown[: len(shown) - len(advice)]
     if not output.quiet:
         shown += [*(further or assumption), *next_rows(*steps), *advice]
-    print_rows(shown, choice)
+    if shown:
+        print_rows(shown, choice)
 
 
 def bounds_content(certificates: Mapping[str, Certificate]) -> dict[str, Any]:

@@ -552,11 +552,10 @@ class LeastSquaresSearch(BaseSearch):
     of the labels
     Chosen    regularization=0.1, width=1.0
     Estimate  90% of predictions are off by about 0.167 (cross-validated, no guarantee)
-    Compare   a 20% hold-out set would give a bound of about 0.227 on average
-    Compare   always predicting the median, 0.0856819: 90% of predictions are off by at
-    most 0.720 on the labeled rows
+    Compare   a 20% hold-out set would give a bound of about 0.227 on average; always
+    predicting the median, 0.0856819: 90% of predictions are off by at most 0.720
     Assumes   labeled rows and the rows that the model will meet are independent draws
-    from one population, which nothing tests without a pool; the attribute
+    from one population; nothing tests this without a pool; the attribute
     `certificate` lists all
     """
 

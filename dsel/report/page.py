@@ -49,7 +49,6 @@ from dsel.results import Choice
 from dsel.results.candidate_tables import all_params
 from dsel.results.choice_texts import (
     COMPARED,
-    baseline_advice,
     deployed_text,
     why_useless,
 )
@@ -292,8 +291,6 @@ def _plain_words(choice: Choice) -> dict[str, str]:
         params_text(model.params): short_params_text(model.params)
         for model in choice.bounded_models.values()
     }
-    if baseline_advice(choice):
-        words[baseline_advice(choice)] = ""
     if deployed_text(choice):
         words[deployed_text(choice)] = "the first of these two models"
     return words

@@ -165,8 +165,18 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
         caveats = [("Caveat", reason) for reason in self.reasons[1:]]
         return [("", self.headline()), *caveats, *self.details()]
 
+    def in_short(self) -> list[ShownRow]:
+        """Return the counts behind the verdict, and its assumption if there is one."""
+        both = confidence(min(1.0, 2 * self.delta))
+        text = (
+            f"{self.counts}; with the bounds of the models this holds at {both}% "
+            f"confidence ({confidence(self.delta)}% with delta={self.delta / 2:g})"
+        )
+        assumed = [] if self.largest_class else [("Assumes", FIXED)]
+        return [("Baseline", text), *assumed]
+
     def details(self) -> list[ShownRow]:
-        """Return the counts behind the verdict, and its assumption."""
+        """Return the counts behind the verdict, its confidence and its assumption."""
         return [
             ("Baseline", self.counts),
             ("Caveat", self.joint_sentence),

@@ -45,6 +45,9 @@ class Caveat:
     """The text without its details; empty if there are none to leave out."""
     is_about_labels: bool = False
     """Whether the caveat advises to plan more labels, which `plan_bound` counts."""
+    advice: str = ""
+    """How a search of other labeled rows avoids it; a choice prints all such advice as
+    one next step. Empty if there is none."""
 
     def __str__(self) -> str:
         return self.text
@@ -98,7 +101,8 @@ def for_other_rows(advice: str) -> str:
     """Return advice to search otherwise, which says that it is not for these rows.
 
     A search that is changed after a look at a result is chosen by that result,
-    which no bound takes into account. All advice of that kind is worded here.
+    which no bound takes into account. Errors word such advice here; the print of a
+    choice has all of it in one line, by `join_advice`.
 
     Examples
     --------
@@ -109,6 +113,20 @@ def for_other_rows(advice: str) -> str:
         f"{advice} (for a search of other labeled rows: a second one of these proves "
         f"nothing)"
     )
+
+
+def join_advice(advice: Iterable[str]) -> str:
+    """Return several pieces of advice for other rows as one; "" without any.
+
+    Examples
+    --------
+    >>> join_advice(["take cv=3", "scale the features", "take cv=3"])
+    'for other labeled rows (a second search of these proves nothing): take cv=3; scale the features'
+    """  # noqa: E501
+    texts = "; ".join(dict.fromkeys(filter(None, advice)))
+    if not texts:
+        return ""
+    return f"for other labeled rows (a second search of these proves nothing): {texts}"
 
 
 def collect_caveats(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:

@@ -102,11 +102,10 @@ class Choice(Renderable):
     on all labels
     Chosen    C=8.0
     Deployed  the first model (the second with deploy='all_rows')
-    Compare   a 20% hold-out set would give a bound of about 16.4% on average, between
-    these two
-    Assumes   labeled rows and pool rows are independent draws from one population
-    (if several rows are of one customer, this bound is void: run again with
-    `groups`); the attribute `certificate` lists all
+    Compare   a 20% hold-out set would give a bound of about 16.4% on average
+    Assumes   labeled rows and pool rows are independent draws from one population, no
+    two of one customer (else this bound is void: run again with `groups`); the
+    attribute `certificate` lists all
     """
 
     criterion: str
@@ -200,15 +199,11 @@ class Choice(Renderable):
     def all_caveats(self) -> tuple[Caveat, ...]:
         """All caveats of the choice and its models, the gravest first, each once."""
         model_caveats = (bound.all_caveats for bound in self.certificates.values())
-        other_params = self.fold_choices.note_on_others(
-            self.params, self.bounded_models
-        )
-        notes = [*filter(None, [other_params]), *choice_texts.why_much_larger(self)]
         return collect_caveats(
             *model_caveats,
             make_caveats(Effect.INFO, filter(None, [choice_texts.why_useless(self)])),
             self.caveats,
-            make_caveats(Effect.INFO, notes),
+            make_caveats(Effect.INFO, choice_texts.unprinted_notes(self)),
         )
 
     @classmethod

@@ -134,20 +134,15 @@ class FoldForecast:
     is_of_run: bool
     """Whether the run had that many folds."""
 
-    def advice(self, holdout_line: str) -> str:
-        """Return what to do if a hold-out set has the smaller bound, as a line says."""
-        keep = (
-            f"keep the first bound: {holdout_line}, but one that is taken now would "
-            f"prove nothing"
-        )
+    @property
+    def advice(self) -> str:
+        """What a search of other rows does if a hold-out set has the smaller bound."""
         bound = about_percent(self.bound)
         if self.is_of_run:
-            return f"{keep}. Such a run gives {bound} on average; this one had bad luck"
+            return f"the same search: {bound} on average, so this run had bad luck"
         return (
-            f"{keep}. In a search of as many other labeled rows take "
-            f"cv={self.n_folds}: its first bound would be about {bound} on average, if "
-            f"models trained on {1 - 1 / self.n_folds:.0%} of the labels err as often "
-            f"as these"
+            f"take cv={self.n_folds}: a first bound of about {bound} on average, if "
+            f"models trained on {1 - 1 / self.n_folds:.0%} of the labels err as often"
         )
 
 
@@ -215,14 +210,11 @@ class BestConstant(NamedTuple):
         if bound.loss == "error":
             return (
                 f"always predicting the largest class, {self.text}, errs on "
-                f"{about_percent(self.loss)} of the labeled rows"
+                f"{about_percent(self.loss)}"
             )
         verb = "at most" if bound.is_tolerance else "about"
         what = bound.title[:1].lower() + bound.title[1:]
-        return (
-            f"always predicting {self.text}: {what} {verb} {bound.about(self.loss)} on "
-            f"the labeled rows"
-        )
+        return f"always predicting {self.text}: {what} {verb} {bound.about(self.loss)}"
 
     def why_useless(self, bound: Certificate) -> str:
         """Return a note that it may be as good as a model; "" if it is not."""

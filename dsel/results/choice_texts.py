@@ -14,8 +14,9 @@ from dsel.results.caveats import (
     Effect,
     caveat_rows,
     collect_caveats,
-    for_other_rows,
+    join_advice,
     merge_models,
+    texts_of,
     warnings_first,
 )
 from dsel.results.certificate import Certificate
@@ -24,12 +25,14 @@ from dsel.results.certificate_texts import (
     OF_LABELS,
     ORIGIN,
     estimate_text,
+    note_on_estimate,
     part_of_labels,
     training_text,
     why_nothing,
 )
 from dsel.results.params_texts import params_text
 from dsel.results.renderings import reword_rows
+from dsel.rounded_texts import confidence
 
 if TYPE_CHECKING:
     from dsel.results.choice import Choice
@@ -56,18 +59,19 @@ def choice_rows(choice: "Choice") -> list[ShownRow]:
     limits of the statement, and the next steps. Warnings come before all.
     """
     printed, useless = [*choice.certificate.reasons[:1]], why_useless(choice)
-    bounds = [choice.certificate.headline()]
+    lines = [
+        choice.certificate.headline(),
+        *_why_below_estimate(choice.certificate, printed),
+        *[f"{useless[:1].upper()}{useless[1:]}"] * bool(useless),
+    ]
     for name, other in choice.bounded_models.items():
         if name != choice.deploy:
             bound = other.certificate
-            bounds.append(bound.headline_after("that both bounds hold", printed))
+            lines.append(bound.headline_after("that both bounds hold", printed))
+            lines += _why_below_estimate(bound, printed)
             printed += bound.reasons[:1]
-    lines = [
-        bounds[0],
-        *[f"{useless[:1].upper()}{useless[1:]}"] * bool(useless),
-        *bounds[1:],
-        *_baseline_headlines(choice, printed),
-    ]
+    lines += _baseline_headlines(choice, printed)
+    printed += [useless, *unprinted_notes(choice)]
     whys = list(dict.fromkeys(_why_no_bounds(choice)))
     # A caveat about the labels to plan would repeat the next step.
     is_known = plan_call(choice) or _knows_needed_rows(choice)
@@ -81,11 +85,11 @@ def choice_rows(choice: "Choice") -> list[ShownRow]:
         *[("Deployed", deployed_text(choice))] * bool(deployed_text(choice)),
         *((ESTIMATE, text) for text in _estimates(choice)),
         *((COMPARED, text) for text in _comparisons(choice)),
-        *(() if choice.baseline is None else choice.baseline.details()),
+        *(() if choice.baseline is None else choice.baseline.in_short()),
         *(() if choice.queries is None else choice.queries.lines()),
         *next_steps(choice),
         *((NAMES[Effect.INFO], reason) for reason in whys),
-        *caveat_rows(collect_caveats(by_text.values()), printed=[*printed, useless]),
+        *caveat_rows(collect_caveats(by_text.values()), printed=printed),
         *assumption_to_check(choice),
     ]
     texts = [c.text for c in choice.certificate.all_caveats]
@@ -99,25 +103,23 @@ def choice_rows(choice: "Choice") -> list[ShownRow]:
 def _parameters(choice: "Choice") -> list[str]:
     """Return the chosen parameters, and the procedure that chose them, as texts."""
     deployed = choice.bounded_models[choice.deploy]
-    models = [
-        deployed,
+    others = [
+        model
+        for model in choice.bounded_models.values()
+        if model.params != deployed.params or model.candidate != deployed.candidate
+    ]
+    if choice.procedure and not any(m.params for m in (deployed, *others)):
+        return [f"{choice.procedure}, as it is"]
+    # Each search saw other labels, so both choices may be right.
+    details = [
+        *[f"by {choice.procedure}"] * bool(choice.procedure),
         *(
-            model
-            for model in choice.bounded_models.values()
-            if model.params != deployed.params or model.candidate != deployed.candidate
+            f"{training_text(model.certificate)}: {params_text(model.params)}"
+            for model in others
         ),
     ]
-    if choice.procedure and not any(model.params for model in models):
-        return [f"{choice.procedure}, as it is"]
-    by = f"by {choice.procedure} " if choice.procedure else ""
-    if len(models) == 1:
-        end = f" ({by.strip()})" if by else ""
-        return [f"{params_text(deployed.params)}{end}"]
-    # Each search saw other labels, so both texts may be right.
-    return [
-        f"{params_text(model.params)} ({by}{training_text(model.certificate)})"
-        for model in models
-    ]
+    end = f" ({'; '.join(details)})" if details else ""
+    return [f"{params_text(deployed.params)}{end}"]
 
 
 def deployed_text(choice: "Choice") -> str:
@@ -145,6 +147,22 @@ def _estimates(choice: "Choice") -> list[str]:
     if bound.is_holdout:
         how = "this model on the held-out rows"
     return [estimate_text(replace(bound, estimate=estimate), how)]
+
+
+def _why_below_estimate(bound: Certificate, printed: list[str]) -> list[str]:
+    """Return why a bound is below its estimate, for the line behind it.
+
+    The long text of the caveat is added to those that are `printed`.
+    """
+    if note_on_estimate(bound) not in texts_of(bound.all_caveats, Effect.INFO):
+        return []
+    printed.append(note_on_estimate(bound))
+    estimate = bound.about(bound.estimate_where_fitted)
+    return [
+        f"Below the estimate, {estimate}: the rows that gave this bound were likely "
+        f"lucky; it holds at {confidence(bound.delta)}% all the same, but plan with "
+        f"{estimate}"
+    ]
 
 
 def _baseline_headlines(choice: "Choice", printed: list[str]) -> list[str]:
@@ -195,21 +213,22 @@ def assumption_to_check(choice: "Choice") -> list[ShownRow]:
     if not bounds[0].n_groups:
         # A pool is needed to show that labeled rows are nearest to other labeled
         # ones.
-        if not bounds[0].n_unlabeled:
-            text += ", which nothing tests without a pool"
         text += FORGOTTEN_GROUPS
+        if not bounds[0].n_unlabeled:
+            text += "; nothing tests this without a pool"
     return [("Assumes", f"{text}; the attribute `certificate` lists all")]
 
 
 def _comparisons(choice: "Choice") -> list[str]:
-    """Return texts of numbers without a guarantee, to compare the bounds with."""
-    bound, line = choice.certificate, _holdout_line(choice)
-    is_between = choice.queries is None and _is_between(choice, choice.expected_holdout)
-    if is_between and holdout_text(choice) != bound.amount(bound.number):
-        line += ", between these two"
-    # The next step has the number if it is the smallest.
-    texts = [line] if line and not _fold_advice(choice) else []
-    return [*texts, *filter(None, [choice.best_constant.compare(bound)])]
+    """Return numbers without a guarantee to compare the bounds with, in one row."""
+    holdout = _holdout_line(choice)
+    if holdout and _is_above_holdout(choice):
+        holdout += ", but one that is taken now proves nothing"
+    constant = ""
+    if not why_useless(choice):  # this has the loss of the constant
+        constant = choice.best_constant.compare(choice.certificate)
+    texts = [*filter(None, [holdout, constant])]
+    return ["; ".join(texts)] if texts else []
 
 
 def _holdout_line(choice: "Choice") -> str:
@@ -261,7 +280,10 @@ def _is_much_larger(choice: "Choice") -> bool:
 
 
 def next_steps(choice: "Choice") -> list[ShownRow]:
-    """Return the next steps by the bounds: plan more labels, or query rows."""
+    """Return the next steps by the bounds: plan more labels, or search otherwise.
+
+    All that is for a search of other rows is one step.
+    """
     bound, steps = choice.certificate, list[str]()
     if bound.needs_labels and plan_call(choice):
         wanted = f"{100 * float(planned_options(choice)['wanted']):g}%"
@@ -269,6 +291,7 @@ def next_steps(choice: "Choice") -> list[ShownRow]:
         steps.append(
             f"to see how many {unit} a bound of {wanted} needs, run {plan_call(choice)}"
         )
+    other_rows = [_fold_advice(choice)]
     if choice.queries is None and choice.forecast is not None:
         is_asked = _is_much_larger(choice) or _is_between(
             choice, choice.expected_holdout
@@ -281,17 +304,17 @@ def next_steps(choice: "Choice") -> list[ShownRow]:
         all_rows = choice.certificates[ALL_ROWS].unclipped
         if is_asked and choice.forecast.would_help(all_rows):
             one_fold = choice.certificates[ONE_FOLD].unclipped
-            steps.append(choice.forecast.advice(one_fold, all_rows))
-    if _fold_advice(choice):
-        steps.append(_fold_advice(choice))
-    return [(NEXT, step) for step in steps]
+            other_rows.append(choice.forecast.advice(one_fold, all_rows))
+    other_rows += [caveat.advice for caveat in choice.all_caveats]
+    steps.append(join_advice([*other_rows, *_tests_of_constant(choice)]))
+    return [(NEXT, step) for step in steps if step]
 
 
 def _fold_advice(choice: "Choice") -> str:
     """Return what to do if a hold-out set has the smallest bound; "" if it has not."""
     if choice.fold_forecast is None or not _is_above_holdout(choice):
         return ""
-    return choice.fold_forecast.advice(_holdout_line(choice))
+    return choice.fold_forecast.advice
 
 
 def plan_call(choice: "Choice") -> str:
@@ -323,6 +346,17 @@ def planned_options(choice: "Choice") -> dict[str, str]:
     )
 
 
+def unprinted_notes(choice: "Choice") -> list[str]:
+    """Return notes that change neither a number nor the next step: no print has them.
+
+    The attribute `all_caveats` and the page have them, and ``--verbose`` their numbers.
+    """
+    other_params = choice.fold_choices.note_on_others(
+        choice.params, choice.bounded_models
+    )
+    return [*filter(None, [other_params]), *why_much_larger(choice)]
+
+
 def why_much_larger(choice: "Choice") -> list[str]:
     """Return why the bound of the model of all rows is much larger."""
     bound = choice.certificates.get(ALL_ROWS)
@@ -338,20 +372,17 @@ def why_useless(choice: "Choice") -> str:
     # A comparison with a baseline says more than a loss on the labeled rows.
     if choice.baseline:
         return ""
-    reason = choice.best_constant.why_useless(choice.certificate)
-    return f"{reason}{baseline_advice(choice)}" if reason else ""
+    return choice.best_constant.why_useless(choice.certificate)
 
 
-def baseline_advice(choice: "Choice") -> str:
-    """Return how to compare the model with a constant, in words; may be ""."""
-    if choice.certificate.loss != "error":
-        return ""
+def _tests_of_constant(choice: "Choice") -> list[str]:
+    """Return what a search of other rows shows about a constant that may be as good."""
+    if not why_useless(choice) or choice.certificate.loss != "error":
+        return []
     way = "baseline='largest class' tests whether the model is better"
-    if choice.by_model("report"):
-        seen = "see certified_report() for the recall of each class"
-        return f"; {seen}; {for_other_rows(way)}"
-    way += ", and report=True has the recall of each class"
-    return f"; {for_other_rows(way)}"
+    # The report that there is has the recall.
+    recall = "report=True has the recall of each class"
+    return [way] if choice.by_model("report") else [way, recall]
 
 
 def origins(choice: "Choice") -> list[ShownRow]:

@@ -14,7 +14,6 @@ from dsel.bounds import mean_difference_limit, queried_all_rows, sign_test_limit
 from dsel.bounds.queries import QUERY_SHARES
 from dsel.cards import ShownRow
 from dsel.errors import OldName
-from dsel.results.caveats import for_other_rows
 from dsel.results.queried_labels import (
     FINAL,
     LabelRules,
@@ -76,12 +75,11 @@ class QueryForecast:
 
     def advice(self, one_fold_bound: float, all_rows_bound: float) -> str:
         """Return what queries would change, of these two bounds."""
-        return for_other_rows(
-            f"with n_queries={self.n_rows} and labels of {self.n_rows} pool rows the "
-            f"bound of the {OF_ALL} would be "
-            f"about {_upper(self.all_rows_bound)} in place of "
-            f"{_upper(all_rows_bound)}, and the other one "
-            f"{_upper(self.one_fold_bound)} in place of {_upper(one_fold_bound)}"
+        return (
+            f"n_queries={self.n_rows} and labels of {self.n_rows} pool rows give the "
+            f"{OF_ALL} a bound of about {_upper(self.all_rows_bound)} in place of "
+            f"{_upper(all_rows_bound)}, the other one {_upper(self.one_fold_bound)} in "
+            f"place of {_upper(one_fold_bound)}"
         )
 
 

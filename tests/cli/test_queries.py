@@ -111,11 +111,10 @@ def test_label__prints_both_bounds_and_keeps_the_answer(place):
     is_smaller = choice.certify_with_labels(rows).queries.queried < (
         choice.queries.pool_only
     )
-    in_rows = choice.certificate.in_numbers_of_rows().replace(".", "\n")
-    assert in_rows in done.output
-    shown = done.output.replace(in_rows, "")
-    assert shown.startswith(f"{printed}\nCaveat ")
-    assert shown.endswith(f"\nNext      dsel report {folder}\n{step * is_smaller}")
+    assert done.output.startswith(f"{printed}\nCaveat ")
+    assert done.output.endswith(
+        f"\nNext      dsel report {folder}\n{step * is_smaller}"
+    )
     pd.read_csv(back).assign(answer="no").to_csv(back, index=False)
     other = run("label", folder, back)
     assert other.exit_code == 1

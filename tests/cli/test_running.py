@@ -31,13 +31,3 @@ def test_print_facts__has_the_number_in_bold_and_the_rest_dim(variables):
     by_weight = {code: shown.count(f"\x1b[{code}m") for code in (1, 2, 22)}
     assert by_weight == ({1: 0, 2: 0, 22: 0} if variables else {1: 1, 2: 3, 22: 0})
     assert variables or "\x1b[1mError at most 4.2%\x1b[0m" in shown
-
-
-def test_rows__stand_under_headings_in_a_terminal(monkeypatch):
-    monkeypatch.setattr("dsel.cli.running.terminal_width", lambda: 80)
-    lines = CliRunner().invoke(command).output.splitlines()
-    assert lines[4:9] == [
-        *("", "Before you trust it", "Assumes   random draws"),
-        *("", "What you can do next"),
-    ]
-    assert lines[9] == "- dsel predict"

@@ -365,7 +365,7 @@ def test_report_html__names_tables_baseline_classes_and_folds():
     assert "from the same source as those of <rows>.csv" in text
     assert "labeled table <rows>.csv target bought pool pool model svm" in text
     share = f"{100 * np.mean(y == 'yes'):.1f}%"
-    assert text.count(f"the largest class, no, errs on {share}") == 1
+    assert text.count(f"always predicting no ({share})") == 1
     heads = "class labeled rows of all rows"
     assert f"{heads} no {(y == 'no').sum()}" in text
     fold = outcome.choice.fold

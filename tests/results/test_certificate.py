@@ -21,12 +21,10 @@ FAILED = Caveat(Effect.INFO, "2 fits failed")
 FIFTHS = "80% of the labels"
 ONE, ALL = "model trained on 80% of the labels", "model trained on all labels"
 COMPARED = "Compare   a 20% hold-out set would give a bound of about {} on average"
-BETWEEN = ", between these two"
 ASSUMED = (
     "Assumes   labeled rows and pool rows are independent draws from one population, "
-    "which nothing tests without a pool (if several rows are of one customer, this "
-    "bound is void: run again with `groups`); "
-    "the attribute `certificate` lists all"
+    "no two of one customer (else this bound is void: run again with `groups`); "
+    "nothing tests this without a pool; the attribute `certificate` lists all"
 )
 JOINTLY = "95% confidence that both bounds hold"
 
@@ -59,26 +57,25 @@ DEPLOYED = {
 LINES = [
     ({}, [f"Error at most 15.1% (95% confidence), {ONE}",
           f"Error at most 17.8% ({JOINTLY}), {ALL}",
-          COMPARED.format("16.4%") + BETWEEN]),
+          COMPARED.format("16.4%")]),
     ({"deploy": "all_rows"}, [f"Error at most 17.8% (95% confidence), {ALL}",
                               f"Error at most 15.1% ({JOINTLY}), {ONE}",
-                              COMPARED.format("16.4%") + BETWEEN]),
+                              COMPARED.format("16.4%")]),
     ({"expected_holdout": 0.14, "bounded_models": {
         "one_fold": bounded(certificate(trained_on=FIFTHS)),
         "all_rows": bounded(certificate(0.1777, "all_rows"), 5, {"C": 2.0})}},
      [f"Error at most 15.1% (95% confidence), {ONE}",
       f"Error at most 17.8% ({JOINTLY}), {ALL}",
-      f"Chosen    C=8.0, gamma=0.1 (on {FIFTHS})", "Chosen    C=2.0 (on all labels)",
-      COMPARED.format("14.0%")]),
+      "Chosen    C=8.0, gamma=0.1 (on all labels: C=2.0)",
+      f"{COMPARED.format('14.0%')}, but one that is taken now proves nothing"]),
     # About .15034 is 15.0%, which the bound would seem to exceed.
     ({"expected_holdout": 0.15034, "largest_class": "ok", "largest_class_error": 0.349,
       "bounded_models": {
           "one_fold": bounded(certificate(trained_on=FIFTHS, estimate=0.1128))}},
      [f"Error at most 15.1% (95% confidence), {ONE}",
       "Estimate  error about 11.3% (cross-validated, no guarantee)",
-      COMPARED.format("15.1%"),
-      "Compare   always predicting the largest class, ok, errs on 34.9% of the labeled "
-      "rows"]),
+      f"{COMPARED.format('15.1%')}; always predicting the largest class, ok, errs on "
+      "34.9%"]),
     ({"bounded_models": {"all_rows": bounded(certificate(model_name="all_rows"))},
       "deploy": "all_rows", "expected_holdout": nan, "caveats": (FAILED,)},
      [f"Error at most 15.1% (95% confidence), {ALL}", "Caveat    2 fits failed"]),
@@ -107,9 +104,11 @@ def test_choice__is_a_few_lines(fields, lines):
     ({"assumptions": full_list([Assumption("A1", says="groups are")]), "n_groups": 9},
      ["Assumes   groups are; the attribute `certificate` lists all"]),
     ({"assumptions": full_list([Assumption("A1", says="new rows")], has_pool=False)},
-     ["Assumes   new rows, which nothing tests without a pool (if several rows are o"]),
+     ["Assumes   new rows, no two of one customer (else this bound is void: run again "
+      "with `groups`); nothing tests this without a pool; the attribute"]),
     ({"assumptions": full_list([Assumption("A1", says="new rows")]), "n_unlabeled": 9},
-     ["Assumes   new rows (if several rows are of one customer, this bound is void:"]),
+     ["Assumes   new rows, no two of one customer (else this bound is void: run again "
+      "with `groups`); the attribute"]),
     # Without a bound nothing is assumed: its line says why there is none.
     ({"assumptions": full_list([Assumption("A1", "violated", "copies")])}, []),
     ({"caveats": (ESTIMATE,)}, []),
@@ -227,10 +226,15 @@ def test_bound_below_the_estimate__has_a_note(fields, words):
     texts = [caveat["text"] for caveat in listed]
     assert texts == [caveat.text for caveat in made.all_caveats]
     assert type(made).from_json(made.to_json()) == made
-    for text in (str(made), str(choice), choice._repr_html_()):
-        text = " ".join(text.split())
-        assert words is None or words in text
+    assert words is None or words in " ".join(str(made).split())
+    # A choice says it in short, in the line behind the bound.
+    head, second, *_ = [" ".join(line.split()) for line in str(choice).splitlines()]
+    assert second.startswith("Below the estimate, ") == (words is not None)
     if words is not None:
+        assert head == made.headline()
+        assert "likely lucky; it holds at 95% all the same, but plan with" in second
+        assert second in re.sub(r"<[^>]*>", "", choice._repr_html_())
+        assert "above the bound" not in str(choice)
         assert "has its 95% confidence whatever the estimate is" in str(
             " ".join(str(made).split())
         )

@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import dsel
 from dsel.results import Choice
 from dsel.results.choice_parts import FoldForecast
-from dsel.results.choice_texts import next_steps, plan_call
+from dsel.results.choice_texts import next_steps, origins, plan_call
 from dsel.results.queries import QueryForecast
 
 RNG = np.random.default_rng(1)
@@ -40,15 +40,18 @@ def test_deployed__has_all_about_each_model(outcome):
         assert each.fold == outcome.certificates[name].fold
 
 
-def test_useless_bound__refers_to_the_report_that_there_is(outcome):
-    useless = replace(outcome.choice, constant="1", constant_loss=0.0)
-    mark = "(for a search of other labeled rows: a second one of these proves nothing)"
-    assert "; see certified_report() for the recall of each class" in str(useless)
-    assert f"tests whether the model is better {mark}" in str(useless)
-    assert "report=True" not in str(useless)
+def test_useless_bound__advises_the_report_that_there_is_not(outcome):
+    useless = replace(
+        outcome.choice, constant="1", constant_loss=0.0, fold_forecast=None
+    )
+    test = (
+        "Next      for other labeled rows (a second search of these proves nothing): "
+        "baseline='largest class' tests whether the model is better"
+    )
+    assert f"{test}\n" in f"{useless}\n"
     models = {n: replace(m, report=None) for n, m in useless.bounded_models.items()}
     alone = replace(useless, bounded_models=models)
-    assert f"and report=True has the recall of each class {mark}" in str(alone)
+    assert f"{test}; report=True has the recall of each class" in str(alone)
     # The same rows may have a smaller bound of another model: they are not too few.
     loss = (alone.certificate.estimate + alone.certificate.bound) / 2
     between = str(replace(alone, constant_loss=loss))
@@ -123,12 +126,18 @@ def test_choice__names_another_choice_where_nearly_all_folds_made_it(
     )
     way_out = "and deploy='all_rows' has these parameters"
     changed = replace(choice, fold_params=params)
-    assert (line in str(changed)) == is_told
-    assert way_out not in str(changed)
+    assert (line in notes_of(changed)) == is_told
+    assert way_out not in notes_of(changed)
+    assert line not in str(changed)  # it changes neither a number nor a step
     models = dict(choice.bounded_models)
     models["all_rows"] = replace(models["all_rows"], params=others)
-    assert (way_out in str(replace(changed, bounded_models=models))) == is_told
-    assert "without a fold chose" not in str(replace(choice, fold_params=()))
+    assert (way_out in notes_of(replace(changed, bounded_models=models))) == is_told
+    assert "without a fold chose" not in notes_of(replace(choice, fold_params=()))
+
+
+def notes_of(choice):
+    """Return the texts of all caveats of a choice, those without a line included."""
+    return "\n".join(caveat.text for caveat in choice.all_caveats)
 
 
 def with_bounds(choice, one_fold, all_rows, *, estimate=0.05, **changes):
@@ -145,19 +154,23 @@ def with_bounds(choice, one_fold, all_rows, *, estimate=0.05, **changes):
 
 def test_choice__says_why_one_bound_is_much_larger(outcome):
     why = "model trained on all labels has the larger bound: 10.0% from errors on "
-    shown = str(with_bounds(outcome.choice, 0.1, 0.2))
-    assert f"{why}labeled rows, 10.0% from pool rows on which the models d" in shown
-    assert why not in str(with_bounds(outcome.choice, 0.1, 0.14))
-    assert why not in str(with_bounds(outcome.choice, 0.1, 1.1))  # its caveat says it
+    larger = with_bounds(outcome.choice, 0.1, 0.2)
+    rest = "labeled rows, 10.0% from pool rows on which the models d"
+    assert f"{why}{rest}" in notes_of(larger)
+    assert why not in str(larger)
+    assert any(rest in text for _, text in origins(larger))
+    assert why not in notes_of(with_bounds(outcome.choice, 0.1, 0.14))
+    # The line in place of the bound says it.
+    assert why not in notes_of(with_bounds(outcome.choice, 0.1, 1.1))
 
 
 def test_choice__advises_queries_where_they_are_expected_to_help(outcome):
     plain = with_bounds(outcome.choice, 0.1, 0.2, report=None)
     advice = (
-        "Next      with n_queries=50 and labels of 50 pool rows the bound of the model "
-        "trained on all labels would be about 15.0% in place of 20.0%, and the other "
-        "one 10.4% in place of 10.0% (for a search of other labeled rows: a second one "
-        "of these proves nothing)"
+        "Next      for other labeled rows (a second search of these proves nothing): "
+        "n_queries=50 and labels of 50 pool rows give the model trained on all labels "
+        "a bound of about 15.0% in place of 20.0%, the other one 10.4% in place of "
+        "10.0%"
     )
     assert advice in str(replace(plain, forecast=QueryForecast(50, 0.104, 0.15)))
     assert "n_queries" not in str(plain)  # nothing is known
@@ -166,7 +179,7 @@ def test_choice__advises_queries_where_they_are_expected_to_help(outcome):
     near = with_bounds(outcome.choice, 0.1, 0.14, report=None)
     near = replace(near, forecast=QueryForecast(50, 0.104, 0.12), expected_holdout=0.16)
     assert "n_queries" not in str(near)
-    assert "with n_queries=50 and labels" in str(replace(near, expected_holdout=0.12))
+    assert "n_queries=50 and labels" in str(replace(near, expected_holdout=0.12))
 
 
 def test_choice__says_what_would_beat_a_hold_out_set(outcome):
@@ -175,15 +188,16 @@ def test_choice__says_what_would_beat_a_hold_out_set(outcome):
     smaller = replace(large, expected_holdout=0.15)
     assert next_steps(smaller) == []  # nothing is known
     for forecast, text in [
-        (FoldForecast(3, 0.14, False), "about 15.0% on average, but one that is taken "
-         "now would prove nothing. In a search of as many other labeled rows take "
-         "cv=3: its first bound would be about 14.0% on average, if models trained on "
-         "67%"),
-        (FoldForecast(5, 0.14, True), "would prove nothing. Such a run gives 14.0% on "
-         "average; this one had bad luck"),
+        (FoldForecast(3, 0.14, False), "take cv=3: a first bound of about 14.0% on "
+         "average, if models trained on 67% of the labels err as often"),
+        (FoldForecast(5, 0.14, True), "the same search: 14.0% on average, so this run "
+         "had bad luck"),
     ]:  # fmt: skip
-        [(name, advice)] = next_steps(replace(smaller, fold_forecast=forecast))
+        better = replace(smaller, fold_forecast=forecast)
+        [(name, advice)] = next_steps(better)
         assert (name, text in advice) == ("Next", True)
+        line = "about 15.0% on average, but one that is taken now proves nothing"
+        assert line in str(better)
         assert next_steps(replace(large, fold_forecast=forecast)) == []
     for second in (0.14, 0.16):  # queries help only if they beat the hold-out set
         queried = replace(smaller, forecast=QueryForecast(50, 0.21, second))
@@ -200,22 +214,22 @@ def test_run__expects_few_folds_to_beat_a_hold_out_set_where_they_do():
     limits = planned.bound.sel(certificate="one_fold").values
     assert made.fold_forecast.n_folds == 3
     assert made.fold_forecast.bound == pytest.approx(limits[0]) == limits.min()
-    assert "labeled rows take cv=3: its first bound" in str(made)
+    assert "proves nothing): take cv=3: a first bound of about" in str(made)
 
 
-def test_holdout_set_with_a_smaller_bound__is_said_to_be_between(outcome):
+def test_holdout_set_with_the_smallest_bound__is_no_way_out_now(outcome):
     bounds = outcome.certificates
     middle = (bounds["one_fold"].bound + bounds["all_rows"].bound) / 2
     for value in (middle, 0.0, bounds["one_fold"].bound, 1.0, float("nan")):
         text = str(replace(outcome.choice, expected_holdout=value))
-        assert (", between these two" in text) == (value == middle)
+        assert ("taken now proves nothing" in text) == (value == 0.0)
 
 
 def test_choice__prints_the_call_that_plans_more_labels(outcome):
     large = with_bounds(outcome.choice, 0.6, 0.7, estimate=0.4)
     call = plan_call(large)
     end = f"\nNext      to see how many labels a bound of 50% needs, run {call}"
-    assert str(large).endswith(end)
+    assert f"{end}\n" in f"{large}\n"
     assert "the bound says little" not in str(large)
     numbers = outcome.certificate.n_labeled, outcome.certificate.n_unlabeled
     assert call == (

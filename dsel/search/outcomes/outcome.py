@@ -918,39 +918,29 @@ class Outcome:
 
     def _rows_and_next_steps(self) -> list[ShownRow]:
         """Return all rows, with the next steps together at the end."""
-        calls = [(NEXT, call) for call in self._next_calls]
-        return sorted([*self._shown_rows(), *calls], key=lambda row: row[0] == NEXT)
+        steps = [(NEXT, "; ".join(self._next_calls))]
+        return sorted([*self._shown_rows(), *steps], key=lambda row: row[0] == NEXT)
 
     def _shown_rows(self) -> list[ShownRow]:
-        """Return the rows of the choice, and the seed that draws the same folds."""
+        """Return the rows of the choice, and where a number that is no bound is."""
         shown_rows = list(self.choice.shown_rows())
         bound = self.certificate
         if not bound.certified and isfinite(bound.number):
             text = "`certificate.number` has it, and `certificate.bound` is NaN"
             shown_rows.append(("Number", text))
-        if self.seed is not None:
-            text = f"random_state={self.seed} draws the same folds again"
-            shown_rows.append(("Seed", text))
         return shown_rows
 
     @property
     def _next_calls(self) -> list[str]:
         """Calls that run as they are printed, where `X_new` are new rows."""
-        calls = [
-            "`predict(X_new)`",
-            "`predict_table(X_new)` makes a data frame, with out='predictions.csv' a "
-            "file",
-            "`plot()` draws a figure",
-        ]
-        if any(b.certified and not b.says_nothing for b in self.certificates.values()):
-            calls.append(
-                "`monitor(X_new)` tests whether the promise holds for new rows"
-            )
+        calls = ["`predict(X_new)`", "`plot()`", "`save('folder')`"]
         queries = self.choice.queries
         if queries is not None and queries.labels is None:
             calls.insert(
-                0, "`query_rows()`; label these, then `certify_with_labels(labels)`"
+                0, "`query_rows()`, label these, then `certify_with_labels(labels)`"
             )
+        if any(b.certified and not b.says_nothing for b in self.certificates.values()):
+            calls.append("`monitor(X_new)` tests the bound on new rows")
         return calls
 
 

@@ -16,7 +16,7 @@ from dsel.families.predictions import predict_codes
 from dsel.losses.base import FoldCounts, Rows, Statistic, no_predictions
 from dsel.losses.by_class import ClassRate, ClassTable
 from dsel.results import Certificate
-from dsel.results.caveats import Caveat, Effect, for_other_rows, make_caveats
+from dsel.results.caveats import Caveat, Effect
 from dsel.results.fit_messages import collect_warnings
 from dsel.rounded_texts import about_percent, count_of
 from dsel.search.design.folds import ModelRef
@@ -141,16 +141,17 @@ def notes_on_found_rows(
     more = " classes" if len(texts) > MOST_CLASSES_NAMED else ""
     note = f"{listing(texts, MOST_CLASSES_NAMED)}{more} (an estimate)"
     missed = [code for code, n in found_of.items() if 2 * n.n_found < n.n_rows]
+    way = ""
     if losses.is_about_error and missed:
         # A search inside of a model ranks by its own `scoring`, whatever `loss` is.
-        way = f"loss='balanced' or 'recall:{labels[missed[0]]}' chooses for it"
+        named = listing([repr(labels[code]) for code in missed], MOST_CLASSES_NAMED)
+        named = f"{'class' if len(missed) == 1 else 'classes'} {named}"
+        way = f"loss='balanced' or 'recall:{labels[missed[0]]}' chooses for {named}"
         if len(missed) > 1:
-            way = "loss='balanced' chooses for them"
-        way = for_other_rows(way)
+            way = f"loss='balanced' chooses for {named}"
         if len(context.estimators) == 1:
-            way = _way_of_one_candidate(context.estimators[0], len(missed))
-        note += f": {way}" if way else ""
-    return make_caveats(Effect.INFO, [note])
+            way = _way_of_one_candidate(context.estimators[0], named)
+    return [Caveat(Effect.INFO, note, advice=way)]
 
 
 def count_found_rows(
@@ -213,8 +214,8 @@ def _text_of_found(found_rows: FoundRows, one_fold: Certificate) -> str:
     return text
 
 
-def _way_of_one_candidate(estimator: Estimator, n_missed: int) -> str:
-    """Return how the only candidate finds more rows of rare classes; "" if unknown."""
+def _way_of_one_candidate(estimator: Estimator, missed: str) -> str:
+    """Return how the only candidate finds more rows of the missed classes, or ""."""
     get_params = getattr(estimator, "get_params", None)
     # A function that makes models has no parameters that are known.
     params: dict[str, object] = {"scoring": None}
@@ -222,15 +223,12 @@ def _way_of_one_candidate(estimator: Estimator, n_missed: int) -> str:
         params = {
             name.rpartition("__")[2]: value for name, value in get_params().items()
         }
-    it = "it" if n_missed == 1 else "them"
     if params.get("scoring") not in (None, "accuracy"):
-        return f"label more rows of {it}"
+        return f"label more rows of {missed}"
     if "scoring" in params:
-        way = f"scoring='balanced_accuracy' of the search inside chooses for {it}"
-        return for_other_rows(way)
+        return f"scoring='balanced_accuracy' of the search inside chooses for {missed}"
     if "class_weight" in params:
-        way = f"class_weight='balanced' of the model finds more of {it}"
-        return for_other_rows(way)
+        return f"class_weight='balanced' of the model finds more of {missed}"
     return ""
 
 

@@ -27,13 +27,7 @@ from dsel.families.family import error_line
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence
 from dsel.results.candidate_tables import all_params
-from dsel.results.caveats import (
-    Caveat,
-    Effect,
-    collect_caveats,
-    for_other_rows,
-    make_caveats,
-)
+from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.cube import read_counts
 from dsel.results.fit_messages import FitProblem, problems_of_cube
 from dsel.results.params_texts import params_text
@@ -148,16 +142,18 @@ def caveats_of_fits(
     has_failed = status == names.STATUS_FAILED
     has_raised = (problems == FitProblem.UNPREDICTED) & ~has_failed
     has_stopped = problems == FitProblem.STOPPED
-    unscaled = "stopped before they converged; " + for_other_rows(
-        "scale the features, or raise `max_iter`"
-    )
-    for has_problem, text in (
-        (has_failed, "{} failed{examples}"),
+    for has_problem, text, advice in (
+        (has_failed, "{} failed{examples}", ""),
         (
             has_raised,
             "{} raised in `predict`{examples}, so rows count as errors: see `message`",
+            "",
         ),
-        (has_stopped, "fits of {} " + unscaled),
+        (
+            has_stopped,
+            "fits of {} stopped before they converged",
+            "scale the features, or raise `max_iter`",
+        ),
     ):
         if n := int(has_problem.sum()):
             named = np.array(candidate_params, object)[has_problem.ravel()]
@@ -168,7 +164,7 @@ def caveats_of_fits(
                     listing(shown, MOST_CANDIDATES_NAMED), 200
                 )
             text = text.format(count_of(n, "candidate"), examples=examples)
-            caveats.append(Caveat(Effect.INFO, text))
+            caveats.append(Caveat(Effect.INFO, text, advice=advice))
     failed_in_part = np.flatnonzero(problems == FitProblem.PARTLY)
     if len(failed_in_part):
         text = (
