@@ -43,7 +43,9 @@ def statement_text(
             number = f"about {amount}"
             if is_bound:
                 number = f"the computed {amount} is no bound"
-        why = "for the reason above" if is_printed else f"since {reason}"
+        # A finding of several lines would part the number from its sentence.
+        short = bound.all_caveats[0].short_text or reason
+        why = "for the reason above" if is_printed else f"since {short}"
         return f"No guarantee, {why}: {number}"
     if bound.says_nothing:
         return _no_bound(bound)
@@ -51,6 +53,14 @@ def statement_text(
     if bound.conditions:
         level += f", if {' and '.join(bound.conditions)}"
     return f"{bound.says} {amount}{bound.on_rows} ({level})"
+
+
+def finding_text(bound: "Certificate") -> str:
+    """Return the finding for which nothing is guaranteed; "" if the headline has it."""
+    if bound.certified or not (short := bound.all_caveats[0].short_text):
+        return ""
+    finding = bound.reasons[0].removeprefix(f"{short}: ")
+    return f"{finding[:1].upper()}{finding[1:]}"
 
 
 def _no_bound(bound: "Certificate") -> str:
@@ -236,7 +246,9 @@ def note_on_duplicates(bound: "Certificate") -> str:
 
 def certificate_rows(bound: "Certificate") -> list[ShownRow]:
     """Return names and texts, which all renderings show; the first has no name."""
-    shown_rows: list[ShownRow] = [("", bound.headline()), (ORIGIN, bound.origin)]
+    shown_rows: list[ShownRow] = [("", bound.headline())]
+    shown_rows += [("", text) for text in [finding_text(bound)] if text]
+    shown_rows.append((ORIGIN, bound.origin))
     shown_rows += caveat_rows(bound.all_caveats, printed=bound.reasons[:1])
     if why_nothing(bound):
         shown_rows.append(("Caveat", why_nothing(bound)))

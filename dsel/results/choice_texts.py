@@ -25,6 +25,7 @@ from dsel.results.certificate_texts import (
     OF_LABELS,
     ORIGIN,
     estimate_text,
+    finding_text,
     note_on_estimate,
     part_of_labels,
     training_text,
@@ -61,6 +62,7 @@ def choice_rows(choice: "Choice") -> list[ShownRow]:
     printed, useless = [*choice.certificate.reasons[:1]], why_useless(choice)
     lines = [
         choice.certificate.headline(),
+        *filter(None, [finding_text(choice.certificate)]),
         *_why_below_estimate(choice.certificate, printed),
         *[f"{useless[:1].upper()}{useless[1:]}"] * bool(useless),
     ]

@@ -13,7 +13,7 @@ from dsel.results.by_class import CertifiedReport
 from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import caveat_rows, texts_that_void_nothing, warnings_first
 from dsel.results.certificate import Certificate
-from dsel.results.certificate_texts import ESTIMATE, estimate_text
+from dsel.results.certificate_texts import ESTIMATE, estimate_text, finding_text
 from dsel.results.tolerances import ToleranceReport
 from dsel.rounded_texts import count_of
 
@@ -193,6 +193,7 @@ class PrefitCertificate(Certificate):
         baseline = self.baseline
         shown_rows = [
             ("", self.headline()),
+            *[("", text) for text in [finding_text(self)] if text],
             *([] if baseline is None else [("", baseline.headline())]),
             (ESTIMATE, estimate_text(self, "this model on these rows")),
             *([] if baseline is None else baseline.details()),

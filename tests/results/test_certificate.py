@@ -170,8 +170,8 @@ READ = [
     ({"bound": 1.0, "estimate": 1.0}, True, ["the error: no prediction was right, m"]),
     ({"bound": 1.0, "estimate_of_models": 0.1}, True, ["the error: fits failed, mod"]),
     ({"assumptions": full_list([VIOLATED]), "bound": 1.2}, False,
-     ["No guarantee, since A1 (independent draws from one population) is violated: the "
-      "rows come in groups: no number, model"]),
+     ["No guarantee, since A1 (independent draws from one population) is violated: no "
+      "number, model trained on", "\nThe rows come in groups\n"]),
     ({"bound": nan}, False, ["since nested has no number: no number, model"]),
 ]  # fmt: skip
 
