@@ -101,6 +101,8 @@ class FitId(NamedTuple):
 
     candidate: int
     split_number: int
+    """Number of one of the splits of a call of `Family.fit`. A search has calls with
+    the splits of all candidates, and calls with an outer split."""
 
 
 @dataclass(eq=False)
@@ -255,8 +257,8 @@ class FittedGroup:
 
         Each item of `splits` names the split whose models predict: one for all, shape
         (), one for each row, (n_rows,), or one for each candidate, (n_candidates, 1). A
-        code is -1 where the fit failed, and below -1 where a prediction is no class.
-        It does not depend on which other rows are in `X`.
+        code is `NO_PREDICTION` where the fit failed, and any other one below 0 where a
+        prediction is no class. It does not depend on which other rows are in `X`.
         """
         raise NotImplementedError
 

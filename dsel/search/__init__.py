@@ -46,7 +46,8 @@ Vocabulary::
     scheme         which models are trained, and on which rows each is tested
     nested         a search with inner searches that leave folds out; others count all
                    candidates on the same splits, and are called exhaustive
-    split          one training of a scheme; its number is its place in the scheme
+    split          one training of a scheme; its number is its place in the scheme, a
+                   `SplitIndex`
     part           one of at most two sets of rows on which errors of a split are
                    counted
     subset         rows of the pool that random words select
@@ -56,7 +57,8 @@ Vocabulary::
     fit            one candidate trained on one split, whose numbers are a `FitId`
     fitted group   models of a group, which predict together
     outer split    one that a chosen candidate is fitted on: without one fold, or on all
-                   rows; its number is that of the fold, and else the number of folds
+                   rows; its `OuterNumber` is that of the fold, and else the number of
+                   folds; code says by a `ModelRef` which of these models is meant
     chosen         of steps 7 to 9: the chosen candidates and their models
     turn           one round of a loop: it submits jobs, and takes results
     needed         fits that pruning has not ruled out; those not submitted yet wait

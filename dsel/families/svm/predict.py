@@ -28,6 +28,7 @@ from dsel.families.svm.fit import KERNEL_BLOCK_NBYTES
 from dsel.families.svm.machines import Machines, RowsByClass, make_svc, split_svc
 from dsel.kernels.functions import Kernel
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
+from dsel.losses.base import no_predictions
 from dsel.typing import SplitNumbers
 
 
@@ -184,9 +185,8 @@ class PackedSVMs(FittedGroup):
     def predict(self, X: Features, splits: Sequence[SplitNumbers]) -> Integers:
         """Return class codes; see `FittedGroup.predict`."""
         n_rows = X.shape[0]
-        codes = np.full(
-            (len(splits), len(self.candidate_numbers), n_rows), -1, dtype=np.int64
-        )
+        shape = len(splits), len(self.candidate_numbers), n_rows
+        codes = no_predictions(shape, np.int64)
         by_row = [
             split_numbers for split_numbers in splits if np.ndim(split_numbers) == 1
         ]

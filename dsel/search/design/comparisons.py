@@ -27,6 +27,7 @@ from dsel.data.row_random import (
 from dsel.losses.base import FoldCounts, PoolCounts, Predictions, Rows, Statistic
 from dsel.losses.calls import count_pair
 from dsel.results.records import older_name
+from dsel.search.design.folds import OuterNumber
 from dsel.typing import AnyArray, BinCounts, FoldNumbers, RowNumbers, SplitNumbers
 
 UNKNOWN_FOLD: Final = -1
@@ -135,7 +136,7 @@ class RandomFold(Comparison):
     seed: int
     n_bins: int
     """Folds, each of which is a bin."""
-    all_rows_number: int
+    all_rows_number: OuterNumber
     """Number of the split on all rows."""
     key: str = names.DISAGREEMENTS
 
@@ -184,7 +185,7 @@ def _fold_of_rows(seed: int, n_folds: int, first: int, stop: int) -> FoldNumbers
 class BestFold(Comparison):
     """Compares the model of all rows with that of the best fold."""
 
-    all_rows_number: int
+    all_rows_number: OuterNumber
     """Number of the split on all rows."""
     best_folds: FoldNumbers
     """Best fold of each model set, shape (n_model_sets,); `UNKNOWN_FOLD` until all of
@@ -225,7 +226,7 @@ class Halves(Comparison):
 class AllFolds(Comparison):
     """Compares the model of all rows with those of all folds, by several statistics."""
 
-    all_rows_number: int
+    all_rows_number: OuterNumber
     """Number of the split on all rows."""
     fold_counts_of: Mapping[Statistic, FoldCounts]
     """Counts on the folds, by statistic."""

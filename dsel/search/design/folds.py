@@ -9,7 +9,7 @@ trained without fold i, and on all rows. Co-validation trains on random halves.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Final
+from typing import Final, NewType
 
 import numpy as np
 from dask.base import tokenize
@@ -48,13 +48,21 @@ split of each, by whose number families and stores know it.
 """
 
 
+SplitIndex = NewType("SplitIndex", int)
+"""Number of a split that every candidate is trained on: its place in
+`CVScheme.splits`, by which fits are submitted, counted and stored."""
+OuterNumber = NewType("OuterNumber", int)
+"""Number of an outer split: that of the fold that it leaves out, or the number of folds
+for all rows. Only where a search is not nested is it a `SplitIndex`, too."""
+
+
 @dataclass(frozen=True)
 class InnerTest:
     """Errors of a model that one inner search may use: those on one fold."""
 
     left_out_fold: int
     """The fold that the inner search leaves out; the model leaves it out, too."""
-    split_number: int
+    split_number: SplitIndex
     """Number of the split on which the model is trained."""
     part_number: int
     """Number of the part of the split's test rows; see `Split.row_parts`."""
@@ -67,10 +75,9 @@ class InnerTest:
 class CVScheme:
     """The splits of a search.
 
-    Each fit has a `split_number`, its position in `splits`. The bounded models are
-    those of the outer splits, whose numbers are those of the folds, and
-    `all_rows_number`. In a nested search these are other splits; otherwise they are the
-    first of `splits`, with the same numbers.
+    Each fit has a `SplitIndex`, its position in `splits`. The bounded models are those
+    of the outer splits, each with an `OuterNumber`. In a nested search these are other
+    splits; otherwise they are the first of `splits`, with the same numbers.
     """
 
     splits: tuple[Split, ...]
@@ -108,15 +115,24 @@ class CVScheme:
         return len(self.fold_splits)
 
     @property
-    def all_rows_number(self) -> int:
+    def all_rows_number(self) -> OuterNumber:
         """Number of the split on all rows, after those of the folds."""
-        return len(self.fold_splits)
+        return OuterNumber(len(self.fold_splits))
 
     def outer_split(self, ref: ModelRef) -> Split:
         """Return the split on which a bounded model is trained."""
         split = self.all_rows if ref is None else self.fold_splits[ref]
         assert split is not None  # a hold-out set has no model of all rows
         return split
+
+    def outer_number(self, ref: ModelRef) -> OuterNumber:
+        """Return the number of the split on which a bounded model is trained."""
+        return OuterNumber(self.outer_split(ref).number)
+
+    def split_index(self, ref: ModelRef) -> SplitIndex:
+        """Return the place of this split in `splits`; not for nested searches."""
+        assert not self.is_nested  # their `splits` leave pairs of folds out
+        return SplitIndex(self.outer_split(ref).number)
 
     @property
     def outer_splits(self) -> tuple[Split, ...]:
@@ -149,15 +165,16 @@ class CVScheme:
         )
 
     @property
-    def leave_one_out_number(self) -> int | None:
+    def leave_one_out_number(self) -> SplitIndex | None:
         """Number of the split that holds out every row in turn, or None."""
-        number_of = {split.kind: split.number for split in self.splits}
+        number_of = {split.kind: SplitIndex(split.number) for split in self.splits}
         return number_of.get(SplitKind.LEAVE_ONE_OUT)
 
     @property
-    def splits_with_models(self) -> tuple[int, ...]:
+    def splits_with_models(self) -> tuple[SplitIndex, ...]:
         """Numbers of the splits with one model, which can predict pool rows."""
-        return tuple(range(len(self.splits) - (self.leave_one_out_number is not None)))
+        n_splits = len(self.splits) - (self.leave_one_out_number is not None)
+        return tuple(map(SplitIndex, range(n_splits)))
 
     @property
     def fold_rows(self) -> Integers:
@@ -264,7 +281,8 @@ def scheme_of_pairs(
     # A model without two folds serves two searches: each reads the fold that the other
     # one leaves out. Five searches therefore take 10 fits for each candidate, not 20.
     pairs = pairs_of_folds(n_folds) if n_candidates > 1 and n_folds > 2 else []
-    for split_number, pair in enumerate(pairs):
+    for pair in pairs:
+        split_number = SplitIndex(len(splits))
         first, second = pair
         rows = rows_of[first], rows_of[second]
         train = np.flatnonzero((fold_of != first) & (fold_of != second))
@@ -282,7 +300,7 @@ def scheme_of_pairs(
             test = quarters[(q + 2) % 4]
             fold = q % 2
             splits.append(Split(q, SplitKind.QUARTER, (q,), train, test))
-            inner_tests.append(InnerTest(1 - fold, q, 0, fold, len(test)))
+            inner_tests.append(InnerTest(1 - fold, SplitIndex(q), 0, fold, len(test)))
     n_first = 4 if n_folds == 2 else n_folds
     return CVScheme(
         tuple(splits),

@@ -23,7 +23,7 @@ from dsel.results.cube import error_rates
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.records import from_record
 from dsel.search.design.comparisons import Comparison, QueriedRows
-from dsel.search.design.folds import CVScheme
+from dsel.search.design.folds import CVScheme, SplitIndex
 from dsel.search.engine.jobs import (
     CandidateGroup,
     CountedJob,
@@ -265,14 +265,16 @@ class FitTable:
         self.candidate_keys = tuple(keys)
 
     def note_submission(
-        self, candidate_numbers: Sequence[int], split_number: int
+        self, candidate_numbers: Sequence[int], split_number: SplitIndex
     ) -> None:
         """Mark open fits of candidates as submitted; a fit that is done stays done."""
         status = self.fit_status[:, split_number]
         again = [n for n in candidate_numbers if status[n] != FitStatus.DONE]
         status[again] = FitStatus.SUBMITTED
 
-    def add_fit(self, candidate: int, split_number: int, result: FitResult) -> None:
+    def add_fit(
+        self, candidate: int, split_number: SplitIndex, result: FitResult
+    ) -> None:
         """Write the result of a fit."""
         fit = FitId(candidate, split_number)
         self.errors[fit] = result.errors or names.UNCOUNTED
@@ -296,7 +298,7 @@ class FitTable:
         self.beaten_candidates |= beaten_candidates
         self.needed_fits = needed_fits & ~self.beaten_candidates[:, np.newaxis]
 
-    def key_of(self, candidate: int, split_number: int) -> str:
+    def key_of(self, candidate: int, split_number: SplitIndex) -> str:
         """Return the key of a fit's result in the store."""
         split = self.scheme.splits[split_number]
         return f"fit/{split.name}/{self.candidate_keys[candidate]}"
@@ -377,7 +379,7 @@ class FitTable:
         Raises TypeError or ValueError if a record was not written by a run.
         """
         candidates = {key: i for i, key in enumerate(self.candidate_keys)}
-        splits = {split.name: split.number for split in self.scheme.splits}
+        splits = {split.name: SplitIndex(split.number) for split in self.scheme.splits}
         for (name, key, *_), record in records_of("fit", records):
             if key in candidates and name in splits:
                 result = from_record(FitResult, record)

@@ -16,6 +16,7 @@ from dsel.data.pool import PoolSlice
 from dsel.families.family import FitId
 from dsel.results.fit_messages import FitMessage
 from dsel.search.design.comparisons import UNKNOWN_FOLD, Comparison
+from dsel.search.design.folds import SplitIndex
 from dsel.search.engine.counts import (
     DataSizes,
     ExhaustiveCounts,
@@ -53,7 +54,9 @@ class ExhaustiveTable(FitTable):
         ]
         self.pool_table = PoolTable(slices, comparisons, self.candidate_keys, tokens)
 
-    def add_fit(self, candidate: int, split_number: int, result: FitResult) -> None:
+    def add_fit(
+        self, candidate: int, split_number: SplitIndex, result: FitResult
+    ) -> None:
         """Write the result of a fit; drop the counts of its earlier model."""
         fit = FitId(candidate, split_number)
         # Pool rows may have been counted with the former model, which is gone.
@@ -68,7 +71,7 @@ class ExhaustiveTable(FitTable):
     def joined_token(self, candidate: int) -> str:
         """Return a text that identifies all models of a candidate."""
         splits = self.scheme.splits_with_models
-        tokens = {
+        tokens: dict[int, str] = {
             split: self.tokens.get(FitId(candidate, split), "") for split in splits
         }
         return join_tokens(tokens)

@@ -20,6 +20,7 @@ from dsel.families.family import FitId
 from dsel.results.records import to_record
 from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Finished, Task
+from dsel.search.design.folds import SplitIndex
 from dsel.search.engine.fit_batch import FitBatch
 from dsel.search.engine.job_queue import (
     TASK_SECONDS,
@@ -149,7 +150,7 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
         return jobs
 
     def claim_fits(
-        self, group_number: int, split_number: int, is_claimed: Bools
+        self, group_number: int, split_number: SplitIndex, is_claimed: Bools
     ) -> list[FitJob]:
         """Return one job for the needed candidates of a group, or an empty list.
 
@@ -172,14 +173,14 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
         lost = fits.copy()
         for job in self.queue.unfinished_jobs:
             lost[list(job.candidate_numbers), job.split_number] = False
-        for split_number in np.flatnonzero(lost.any(axis=0)).tolist():
+        for split_number in map(SplitIndex, np.flatnonzero(lost.any(axis=0)).tolist()):
             is_claimed = lost[:, split_number]
             for group_number in np.unique(self.group_of_candidate[is_claimed]).tolist():
                 self.queue.submit_first(
                     self.claim_fits(group_number, split_number, is_claimed)
                 )
 
-    def _order_by_group(self, waiting_fits: Bools) -> Iterator[tuple[int, int]]:
+    def _order_by_group(self, waiting_fits: Bools) -> Iterator[tuple[int, SplitIndex]]:
         """Yield group and split of the waiting fits, a few groups side by side."""
         submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
         waits = waiting_fits.any(axis=1)
@@ -197,11 +198,13 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
             candidates = self.candidates_of_group[group_number]
             waiting_splits = waiting_fits[candidates].any(axis=0)
             yield from (
-                (group_number, int(split_number))
+                (group_number, SplitIndex(int(split_number)))
                 for split_number in np.flatnonzero(waiting_splits)
             )
 
-    def _order_best_first(self, waiting_fits: Bools) -> Iterator[tuple[int, int]]:
+    def _order_best_first(
+        self, waiting_fits: Bools
+    ) -> Iterator[tuple[int, SplitIndex]]:
         """Yield group and split of waiting fits, those of the best candidate first."""
         lower, unknown = self.lower_bounds, ~self.table.finished_fits
         submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
@@ -220,7 +223,7 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
         order = np.lexsort((candidates, submitted[candidates], expected[candidates]))
         scheme = self.table.scheme
         for candidate in candidates[order]:
-            split_number = int(np.argmax(waiting_fits[candidate]))
+            split_number = SplitIndex(int(np.argmax(waiting_fits[candidate])))
             # Until all folds are counted they may still prune the fit on all rows.
             waits_for_folds = unknown[candidate, : scheme.n_folds].any()
             if (
@@ -324,8 +327,9 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
             result = join_tests(both, self.table.scheme.splits[job.split_number])
         # A failure is not stored: its cause may be gone when the run continues.
         if self.engine.store is not None and is_complete:
-            self.engine.store.append(self.table.key_of(*fit), to_record(result))
-        self.table.add_fit(*fit, result)
+            key = self.table.key_of(candidate, job.split_number)
+            self.engine.store.append(key, to_record(result))
+        self.table.add_fit(candidate, job.split_number, result)
 
     def progress(self) -> Progress:
         """Return the progress of the fits."""

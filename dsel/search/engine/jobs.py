@@ -26,7 +26,8 @@ from dsel.results.fit_messages import FitMessage, FitProblem, message_of_text
 from dsel.results.records import older_name, to_record
 from dsel.search.design.baseline import Baseline
 from dsel.search.design.comparisons import QueriedRows
-from dsel.search.design.folds import CVScheme, ModelRef
+from dsel.search.design.folds import CVScheme, ModelRef, SplitIndex
+from dsel.typing import Model
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,7 @@ class FitJob:
     """Number of the candidate group."""
     candidate_numbers: tuple[int, ...]
     """Numbers of the candidates, ascending."""
-    split_number: int
-    """Position of the split in `CVScheme.splits`."""
+    split_number: SplitIndex
     part_number: int | None = None
     """Number of the only one of `Split.row_parts` that is tested; None for all."""
 
@@ -238,6 +238,13 @@ class ChosenFit:
     """The model alone, as a group."""
     counts: tuple[Counts, ...]
     """Counts of the plan's statistics on the held-out rows."""
+
+    @property
+    def model(self) -> Model:
+        """The fitted estimator; KeyError if the fit failed."""
+        [split_number] = self.fitted_group.split_numbers
+        model: Model = self.fitted_group.model(self.job.candidate_number, split_number)
+        return model
 
 
 @dataclass(frozen=True)

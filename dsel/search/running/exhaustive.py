@@ -131,7 +131,7 @@ def count_only_fold(
     """
     scheme = context.scheme
     [split] = scheme.fold_splits
-    fitted_group = loop.fetch_counted_group(candidate, 0)
+    fitted_group = loop.fetch_counted_group(candidate, scheme.split_index(0))
     if fitted_group is None:
         return None
     family = context.candidate_group_of(candidate).family
@@ -144,7 +144,7 @@ def count_only_fold(
         # The only candidate is both the one chosen without the fold and the one chosen
         # by all rows.
         chosen_candidates=ChosenCandidates(candidate, (candidate,)),
-        models={0: fitted_group.model(candidate, 0)},
+        models={0: fitted_group.model(candidate, scheme.split_index(0))},
         fold_counts_of=fold_counts_of,
         fold_scores=np.array([score]),
         deployed_fold=0,
@@ -156,12 +156,12 @@ def fetch_deployed_model(
     scheme: CVScheme, loop: ExhaustiveLoop, choice: Choice
 ) -> dict[str, Model] | None:
     """Return the deployed model, by its name; None if the counted model is lost."""
-    split = scheme.outer_split(choice.fold).number
+    split_number = scheme.split_index(choice.fold)
     candidate = choice.candidate
-    fitted_group = loop.fetch_counted_group(candidate, split)
+    fitted_group = loop.fetch_counted_group(candidate, split_number)
     if fitted_group is None:
         return None
-    return {choice.deploy: fitted_group.model(candidate, split)}
+    return {choice.deploy: fitted_group.model(candidate, split_number)}
 
 
 def refit_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedModels:

@@ -178,11 +178,7 @@ def fit_chosen(
         raise_first_failure(context.scheme, failures)
     check_any_predicts(context, failures)
     models = {
-        ref: fit.fitted_group.model(
-            fit.job.candidate_number, context.scheme.outer_split(ref).number
-        )
-        for ref, fit in chosen_fits.items()
-        if ref not in failures.of_fit
+        ref: fit.model for ref, fit in chosen_fits.items() if ref not in failures.of_fit
     }
     fits_by_fold = [chosen_fits[fold] for fold in range(context.scheme.n_folds)]
     fold_counts_of = collect_fold_counts(
@@ -436,12 +432,9 @@ def count_chosen(
         deployed_fold=chosen.deployed_fold,
         seed=search.seed,
     )
-    # Stores know models by the numbers of their splits.
+    # Stores know models by the numbers of their outer splits.
     token = join_tokens(
-        {
-            scheme.outer_split(ref).number: fit.result.token
-            for ref, fit in chosen_fits.items()
-        }
+        {scheme.outer_number(ref): fit.result.token for ref, fit in chosen_fits.items()}
     )
     key = key_of_chosen(chosen, has_queries=search.n_queries > 0)
     table = PoolTable(search.slices, (comparison,), [key], [token])
