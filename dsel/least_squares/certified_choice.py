@@ -203,8 +203,8 @@ def certify(
             table.messages[FitId(candidate, 0)] = message
     run = Run(search, plan.facts, RunOptions(client=client, n_jobs=n_jobs))
     inner = InnerSearches(scheme, search.prune)
-    findings = check_pool(run)
-    description = describe_run(search, plan.facts, findings.pool_facts)
+    pool_findings = check_pool(run)
+    description = describe_run(search, plan.facts, pool_findings.pool_facts)
     # `make_loss_cube` has already warned about candidates that cannot be chosen.
     counts = inner.final_counts(table, description.data)
     chosen_candidates = inner.choose_candidates(table)
@@ -215,7 +215,7 @@ def certify(
             chosen_candidates,
             counts,
             description,
-            sampled_rows=findings.sampled_rows,
+            sampled_rows=pool_findings.sampled_rows,
             pair_results=make_pair_results(search.axes, table, is_regression=True),
         )
     models = outcome.models

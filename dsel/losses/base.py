@@ -55,7 +55,7 @@ def stack_folds(counts: Sequence[Counts]) -> Counts:
     """
     # Missing numbers are NaN and not 0: a residual of 0 would count as a good
     # prediction.
-    arrays = [np.asarray(fold_counts) for fold_counts in counts]
+    arrays = [np.asarray(counts_on_fold) for counts_on_fold in counts]
     length = max((len(array) for array in arrays if array.ndim), default=0)
     return np.stack(
         [
@@ -147,12 +147,12 @@ class Statistic(Protocol):
         rows: Rows,
         fold_predictions: Predictions,
         all_rows_predictions: Predictions,
-        fold_counts: Counts,
+        counts_on_fold: Counts,
     ) -> Integers:
         """Count pool rows by the predictions of two models; blocks add up.
 
-        `fold_counts` are those of the first model on its fold; if they are numbers by
-        row, NaN may follow them.
+        `counts_on_fold` are those of the first model on its fold; if they are numbers
+        by row, NaN may follow them.
         """
 
 
@@ -254,20 +254,20 @@ class PlannedDelta:
     """Whether counts on a pool are part of a bound."""
     has_queries: bool = False
     """Whether pool rows will be labeled."""
-    n_compared: int = 1
-    """Number of models that are compared on the same rows; delta is divided by it."""
+    n_bounded: int = 1
+    """Number of candidates whose bounds hold at once; delta is divided by it."""
 
     @property
     def model_delta(self) -> float:
-        """Delta of one of the compared models."""
-        return self.delta / self.n_compared
+        """Delta of the model of one candidate."""
+        return self.delta / self.n_bounded
 
     @property
     def model_label_delta(self) -> float:
         """Delta of limits of one model on labeled rows, of which reports get a part."""
-        return self.divide(self.model_delta).label_delta
+        return self.division_of(self.model_delta).label_delta
 
-    def divide(self, loss_delta: float) -> DeltaDivision:
+    def division_of(self, loss_delta: float) -> DeltaDivision:
         """Return the planned division of the delta of one loss."""
         return DeltaDivision.of_plan(
             loss_delta, has_pool=self.has_pool, has_queries=self.has_queries

@@ -102,7 +102,7 @@ class ClassTable(Statistic):
         rows: Rows,
         fold_predictions: Predictions,
         all_rows_predictions: Predictions,
-        fold_counts: Counts,
+        counts_on_fold: Counts,
     ) -> Integers:
         """Return the number of rows by the predictions of both models."""
         return self._cross(fold_predictions, all_rows_predictions)

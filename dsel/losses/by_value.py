@@ -215,12 +215,12 @@ class CountByValue(Statistic):
         rows: Rows,
         fold_predictions: Predictions,
         all_rows_predictions: Predictions,
-        fold_counts: Counts,
+        counts_on_fold: Counts,
     ) -> Integers:
         """Count pool rows by value."""
         by_value = self._split(rows, fold_predictions, all_rows_predictions)
         fold_parts = [
-            self.counts_at(fold_counts, index)[1] for index in range(self.n_values)
+            self.counts_at(counts_on_fold, index)[1] for index in range(self.n_values)
         ]
         return self._stack(
             [
@@ -384,7 +384,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
         # Equal parts depend on the column alone. Parts that depend on the counts would
         # be chosen by the same counts from which the bounds are computed.
         value_delta = planned_delta.model_delta * VALUES_SHARE / len(self.losses)
-        division = planned_delta.divide(value_delta)
+        division = planned_delta.division_of(value_delta)
         return tuple(
             bound_models(loss, evidence, division, fold) for loss in self.losses
         )

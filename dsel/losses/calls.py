@@ -88,13 +88,13 @@ def count_pair(
     rows: Rows,
     fold_predictions: Predictions,
     all_rows_predictions: Predictions,
-    fold_counts: Counts,
+    counts_on_fold: Counts,
 ) -> Integers:
     """Return the counts of two models on rows of the pool."""
     with name_loss_in_errors(statistic, "count_pair"):
         counts = np.asarray(
             statistic.count_pair(
-                rows, fold_predictions, all_rows_predictions, fold_counts
+                rows, fold_predictions, all_rows_predictions, counts_on_fold
             )
         )
         shape = statistic.pair_shape

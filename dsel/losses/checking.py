@@ -193,7 +193,7 @@ def _count_pool(
     all_rows_predictions = draw(0)
     # Codes below 0 are predictions that are no class, which models may make.
     pairs = []
-    for fold_counts in folds.counts:
+    for counts_on_fold in folds.counts:
         is_same = rng.random(n) < 0.9
         fold_predictions = np.where(is_same, all_rows_predictions, draw(-1))
         blocks = [
@@ -202,14 +202,18 @@ def _count_pool(
                 Rows(X[block]),
                 fold_predictions[block],
                 all_rows_predictions[block],
-                fold_counts,
+                counts_on_fold,
             )
             for block in (slice(None), slice(None, 150), slice(150, None), slice(0, 0))
         ]
         if not np.array_equal(blocks[0], blocks[1] + blocks[2]) or blocks[3].any():
             raise ValueError(f"{name}.count_pair must add up over blocks of rows.")
         agreeing = count_pair(
-            statistic, Rows(X), all_rows_predictions, all_rows_predictions, fold_counts
+            statistic,
+            Rows(X),
+            all_rows_predictions,
+            all_rows_predictions,
+            counts_on_fold,
         )
         if statistic.counts_differences and np.any(agreeing):
             raise ValueError(

@@ -142,7 +142,9 @@ class DeclaredLosses:
         """Return the losses with a comparison of the models with a baseline."""
         return replace(self, baseline_difference=difference)
 
-    def divide_delta(self, delta: float, *, has_values: bool = False) -> "LossDeltas":
+    def divide_among_losses(
+        self, delta: float, *, has_values: bool = False
+    ) -> "LossDeltas":
         """Return delta of the main loss, and of each number of a report.
 
         All numbers of a report share delta equally. The main loss is one of them, or
@@ -164,7 +166,7 @@ class DeclaredLosses:
 
         `delta` is that of limits on labeled rows.
         """
-        deltas = self.divide_delta(delta)
+        deltas = self.divide_among_losses(delta)
         with name_loss_in_errors(self.main, "caveats"):
             few = FewRows.of(
                 self.main, self.main.caveats(y, n_folds, deltas.main_delta)
@@ -199,8 +201,8 @@ class DeclaredLosses:
 
     def main_division(self, planned_delta: PlannedDelta) -> DeltaDivision:
         """Return the division of the main loss's part of delta."""
-        return planned_delta.divide(
-            self.divide_delta(planned_delta.model_delta).main_delta
+        return planned_delta.division_of(
+            self.divide_among_losses(planned_delta.model_delta).main_delta
         )
 
     def bound(
@@ -224,8 +226,10 @@ class DeclaredLosses:
                 expected_holdout = self.main.expected_holdout(
                     folds, planned_delta.delta
                 )
-        reported_delta = self.divide_delta(planned_delta.model_delta).reported_delta
-        report_division = planned_delta.divide(reported_delta)
+        reported_delta = self.divide_among_losses(
+            planned_delta.model_delta
+        ).reported_delta
+        report_division = planned_delta.division_of(reported_delta)
         report_bounds = tuple(
             bound_models(loss, evidence, report_division, fold)
             for loss in self.report_losses

@@ -47,7 +47,7 @@ class ErrorCount(Statistic):
         rows: Rows,
         fold_predictions: Predictions,
         all_rows_predictions: Predictions,
-        fold_counts: Counts,
+        counts_on_fold: Counts,
     ) -> Integers:
         """Count the rows on which both differ, shape ()."""
         return np.asarray(np.sum(fold_predictions != all_rows_predictions))

@@ -41,8 +41,8 @@ class Evidence:
     def by_name(self) -> dict[str, Counts]:
         """The counts by the names of their variables in a cube."""
         counts: dict[str, Counts] = {
-            statistic.on_folds: fold.counts
-            for statistic, fold in self.fold_counts_of.items()
+            statistic.on_folds: folds.counts
+            for statistic, folds in self.fold_counts_of.items()
         }
         for statistic, pool_counts in self.pool_counts_of.items():
             counts[statistic.on_pool] = pool_counts.counts

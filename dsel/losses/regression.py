@@ -128,12 +128,12 @@ class Residuals(Statistic):
         rows: Rows,
         fold_predictions: Predictions,
         all_rows_predictions: Predictions,
-        fold_counts: Counts,
+        counts_on_fold: Counts,
     ) -> Integers:
         """Count rows by the distance of both models, shape (n_edges,)."""
         return count_deviations(
             absolute_residuals(fold_predictions, all_rows_predictions),
-            self.edges(fold_counts),
+            self.edges(counts_on_fold),
         )
 
 
@@ -406,7 +406,7 @@ class ExceedanceCount(Statistic):
         rows: Rows,
         fold_predictions: Predictions,
         all_rows_predictions: Predictions,
-        fold_counts: Counts,
+        counts_on_fold: Counts,
     ) -> Integers:
         """Count the rows on which both models are further apart, shape ()."""
         _, distance = self._divided_tolerance

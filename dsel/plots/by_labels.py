@@ -199,7 +199,7 @@ def _expect_errors(
     )
     classes = tuple(report.classes) if report is not None else ()
     declared = DeclaredLosses(report_classes=classes)
-    main_delta = declared.divide_delta(
+    main_delta = declared.divide_among_losses(
         certificate.delta, has_values=bool(by_value)
     ).main_delta
     certificate_error, holdout = (
@@ -236,7 +236,7 @@ def _expect_tolerances(
     loss, report = ErrorQuantile(certificate.fraction), choice.by_model("tolerances")
     fractions = report[choice.deploy].fractions if report else ()
     declared = DeclaredLosses(loss, tolerances=tuple(map(ErrorQuantile, fractions)))
-    main_delta = declared.divide_delta(
+    main_delta = declared.divide_among_losses(
         certificate.delta, has_values=bool(choice.by_model("report_by_value"))
     ).main_delta
     division = DeltaDivision.of_plan(

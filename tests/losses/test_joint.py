@@ -91,14 +91,14 @@ def test_planned_delta__is_that_of_one_model_unless_several_are_compared():
     made = DeclaredLosses().bound(evidence(has_pool=False), planned, int(fold))
     assert made.main_bounds.one_fold_bound == limit
     _, third = nested_one_fold(ERRORS, ROWS, delta=0.02)
-    planned = replace(planned, n_compared=3)
+    planned = replace(planned, n_bounded=3)
     made = DeclaredLosses().bound(evidence(has_pool=False), planned, int(fold))
     assert made.main_bounds.one_fold_bound == third
 
 
-@pytest.mark.parametrize("n_compared", [1, 3])
-def test_bounds__compare_with_a_hold_out_set_at_all_of_delta(n_compared):
-    planned = PlannedDelta(delta=0.01, has_pool=True, n_compared=n_compared)
+@pytest.mark.parametrize("n_bounded", [1, 3])
+def test_bounds__compare_with_a_hold_out_set_at_all_of_delta(n_bounded):
+    planned = PlannedDelta(delta=0.01, has_pool=True, n_bounded=n_bounded)
     made = bound_declared(evidence(), planned)
     expected = expected_holdout_bound(made.main_bounds.estimate, 80, delta=0.01)
     assert made.expected_holdout == expected

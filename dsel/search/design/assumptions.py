@@ -75,7 +75,7 @@ which labeled rows come in groups."""
 TAKE_ONCE: Final = "take each record once (drop_duplicates), or pass `groups`"
 """Advice for labeled rows that are copies."""
 MANY_DUPLICATES: Final = 0.01
-"""Share of rows with a duplicate in another fold that leads to a caveat."""
+"""Fraction of rows with a duplicate in another fold that leads to a caveat."""
 
 
 class NearRows(NamedTuple):

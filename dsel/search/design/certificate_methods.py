@@ -136,7 +136,7 @@ class CertificateMethod:
         return self.criterion if loss == ERROR_RATE else get_criterion(loss.criterion)
 
     @property
-    def divides_delta(self) -> bool:
+    def bounds_all_candidates(self) -> bool:
         """Whether every candidate is bounded, at a share of delta.
 
         Inner searches read none of the rows that bound their choice, so that the choice

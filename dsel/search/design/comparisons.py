@@ -281,22 +281,22 @@ class AllFolds(Comparison):
             (Rows(block.X[duplicates]), predicted[:, duplicates]),
         )
         counted_pairs = [
-            count_pair(statistic, rows, by_split[fold], by_split[-1], fold_counts)
+            count_pair(statistic, rows, by_split[fold], by_split[-1], counts_on_fold)
             for statistic, folds in self.fold_counts_of.items()
             for rows, by_split in row_sets
-            for fold, fold_counts in enumerate(folds.counts)
+            for fold, counts_on_fold in enumerate(folds.counts)
         ]
-        counts = np.concatenate(
+        bin_counts = np.concatenate(
             [np.ravel(pair_counts) for pair_counts in counted_pairs]
         )
-        counts = counts[np.newaxis]  # one row for each set of models
+        bin_counts = bin_counts[np.newaxis]  # one row for each set of models
         if not self.n_queries:
-            return counts, QueriedRows()
+            return bin_counts, QueriedRows()
         one_fold_codes, all_rows_codes = predicted[self.deployed_fold], predicted[-1]
         # Rows that equal a labeled one may be a record that a model was trained on.
         differs = np.flatnonzero(one_fold_codes != all_rows_codes)
         fresh = np.setdiff1d(differs, duplicates, assume_unique=True)
-        return counts, QueriedRows.draw(
+        return bin_counts, QueriedRows.draw(
             self.seed,
             block.row_numbers[fresh],
             one_fold_codes[fresh],
@@ -312,15 +312,17 @@ class AllFolds(Comparison):
         self, bin_counts: BinCounts, n_rows: int, n_duplicates: int
     ) -> dict[Statistic, PoolCounts]:
         """Return the counts by statistic, for a pool with `n_duplicates` duplicates."""
-        counts = {}
+        pool_counts_of = {}
         start = 0
         for statistic in self.fold_counts_of:
             shape = statistic.pair_shape
             stop = start + 2 * self.n_folds * prod(shape)
-            both = bin_counts[start:stop].reshape(2, self.n_folds, *shape)
-            counts[statistic] = PoolCounts(both[0], both[1], n_rows, n_duplicates)
+            counts, duplicates = bin_counts[start:stop].reshape(2, self.n_folds, *shape)
+            pool_counts_of[statistic] = PoolCounts(
+                counts, duplicates, n_rows, n_duplicates
+            )
             start = stop
-        return counts
+        return pool_counts_of
 
 
 def count_differences(

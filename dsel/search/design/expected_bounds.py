@@ -54,8 +54,8 @@ class Case:
         """Delta of one candidate, if all of them are bounded."""
         return self.delta / self.n_candidates
 
-    def divide(self, delta: float) -> DeltaDivision:
-        """Return the division of delta, or a part of it, between labels and pool."""
+    def division_of(self, delta: float) -> DeltaDivision:
+        """Return the division of a delta between labels and pool."""
         return DeltaDivision.of_plan(delta, has_pool=self.n_unlabeled > 0)
 
     @property
@@ -84,7 +84,7 @@ class ToleranceCase:
     n_candidates: int
     delta: float
     level: float
-    """Share of the predictions that may be off by more than the tolerance."""
+    """Fraction of the predictions that may be off by more than the tolerance."""
     has_pool: bool
 
     @property
@@ -194,19 +194,19 @@ def first_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
 def one_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of the smallest limit of a nested search."""
     # With a pool, the bound of the model of all rows holds at the same time.
-    label_delta = case.divide(case.delta).label_delta
+    label_delta = case.division_of(case.delta).label_delta
     return _mean_smallest_limit(case, label_delta * fold_shares(n_folds)), 0.0
 
 
 def all_rows_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of a nested search, whose delta is divided among folds."""
-    division = case.divide(case.delta)
+    division = case.division_of(case.delta)
     limit = _mean_smallest_limit(case, division.label_delta * fold_shares(n_folds))
     fold_delta = division.pool_delta / n_folds
     differ = case.disagreement(n_folds) * case.class_fraction
     if case.is_error:
         return limit, mean_limit(case.n_unlabeled, differ, fold_delta)
-    # Half of the pool's delta is spent on the share of the class among labeled rows.
+    # Half of the pool's delta is spent on the fraction of the class among labeled rows.
     sizes = np.array(case.n_counted), np.array(case.n_labeled)
     least = float(lower_limits(*sizes, np.array(n_folds * fold_delta / 2)))
     return limit, mean_limit(case.n_unlabeled, differ, fold_delta / 2) / least
@@ -214,7 +214,7 @@ def all_rows_terms(case: Case, n_folds: int) -> tuple[float, float]:
 
 def mean_of_folds_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of ``cv_bound``: the mean of all limits, and the pool's."""
-    fold_delta = case.divide(case.candidate_delta).label_delta / n_folds
+    fold_delta = case.division_of(case.candidate_delta).label_delta / n_folds
     sizes = case.fold_sizes(n_folds)
     limits = (n_alike * mean_limit(n, case.error, fold_delta) for n, n_alike in sizes)
     return sum(limits) / n_folds, _disagreement_term(case, n_folds)
@@ -222,7 +222,7 @@ def mean_of_folds_terms(case: Case, n_folds: int) -> tuple[float, float]:
 
 def best_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of ``best_fold``: the smallest limit, and the pool's."""
-    fold_delta = case.divide(case.candidate_delta).label_delta / n_folds
+    fold_delta = case.division_of(case.candidate_delta).label_delta / n_folds
     return _mean_smallest_limit(case, np.full(n_folds, fold_delta)), _disagreement_term(
         case, n_folds
     )
@@ -230,7 +230,7 @@ def best_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
 
 def _disagreement_term(case: Case, n_folds: int) -> float:
     """Return the disagreement term if delta is divided among candidates."""
-    pool_delta = case.divide(case.candidate_delta).pool_delta
+    pool_delta = case.division_of(case.candidate_delta).pool_delta
     return mean_limit(case.n_unlabeled, case.disagreement(n_folds), pool_delta)
 
 

@@ -119,8 +119,10 @@ def count_slice(
     # Predictions are int64, and comparisons need as much memory again.
     row_nbytes = max(sets.predictor.row_nbytes for sets in compared.joined_sets)
     row_nbytes += 16 * n_predictions * len(all_sets)
-    counts = {c.key: np.zeros((len(all_sets), c.n_bins), np.int64) for c in comparisons}
-    rows = {c.key: c.rows_by_bin(NO_ROWS) for c in comparisons}
+    bin_counts = {
+        c.key: np.zeros((len(all_sets), c.n_bins), np.int64) for c in comparisons
+    }
+    bin_rows = {c.key: c.rows_by_bin(NO_ROWS) for c in comparisons}
     queried = QueriedRows()
     for block in _read_blocks(sources, row_nbytes, reading):
         if reading.sampled_rows is not None:
@@ -134,16 +136,16 @@ def count_slice(
             for comparison, (block_counts, block_queried) in zip(
                 comparisons, differences, strict=True
             ):
-                counts[comparison.key][positions] += block_counts
+                bin_counts[comparison.key][positions] += block_counts
                 # Rows with the smallest random words of all blocks are kept, so that
                 # chunks do not decide which rows are drawn.
                 queried = queried.merge(block_queried, comparison.n_queries)
         for comparison in comparisons:
-            rows[comparison.key] += comparison.rows_by_bin(block.row_numbers)
+            bin_rows[comparison.key] += comparison.rows_by_bin(block.row_numbers)
         del block  # it would otherwise be in memory together with the next one
     # Sets predict together, so that each gets an equal fraction of the time.
     seconds = round((time.perf_counter() - started) / len(all_sets), 6)
-    rows_by_bin = {key: tuple(n.tolist()) for key, n in rows.items()}
+    rows_by_bin = {key: tuple(n.tolist()) for key, n in bin_rows.items()}
     return CountedJob(
         job,
         tuple(
@@ -153,7 +155,7 @@ def count_slice(
                 seconds,
                 token,
                 rows_by_bin,
-                {key: tuple(n[position].tolist()) for key, n in counts.items()},
+                {key: tuple(n[position].tolist()) for key, n in bin_counts.items()},
                 queried,
             )
             for position, token in enumerate(compared.tokens)

@@ -47,8 +47,6 @@ class DataSizes:
     other records; `run_description.count_bounded_duplicates` computes it."""
     n_groups: int | None = None
     """Groups of labeled rows; None if rows are independent."""
-    prior_shares: Floats | None = None
-    """Share of delta of each candidate, (n_candidates,); None for equal shares."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +109,6 @@ class SearchCounts:
             names.N_CLASSES: data.n_classes,
             names.N_DUPLICATES: data.n_duplicates,
             names.N_GROUPS: data.n_groups,
-            names.PRIOR_SHARE: data.prior_shares,
             names.STATUS: self.status,
             names.FOLD_ROWS: self.fold_rows,
             names.TRAIN_ROWS: self.train_rows,

@@ -110,7 +110,7 @@ class ExhaustiveTable(FitTable):
         status[self.failed_candidates] = names.STATUS_FAILED
         return status
 
-    def counts(
+    def search_counts(
         self,
         data: DataSizes,
         shown: Bools | None = None,
@@ -175,11 +175,11 @@ class ExhaustiveTable(FitTable):
         for comparison, differences, rows in zip(
             table.comparisons, table.differences, table.pool_rows, strict=True
         ):
-            counts = np.where(is_shown, differences, names.UNCOUNTED)
+            bin_counts = np.where(is_shown, differences, names.UNCOUNTED)
             if comparison.key == names.BEST_FOLD_DISAGREEMENTS:
-                by_variable[comparison.key] = counts[:, 0]
+                by_variable[comparison.key] = bin_counts[:, 0]
                 continue
-            by_variable[comparison.key] = counts
+            by_variable[comparison.key] = bin_counts
             by_variable[names.POOL_ROWS] = pool_rows = np.where(is_shown, rows, 0)
             fraction = pool_rows / np.maximum(1, pool_rows.sum(axis=1, keepdims=True))
             spent = fraction * table.seconds[:, np.newaxis]
@@ -216,22 +216,22 @@ class ExactPruner:
         With more counts lower bounds only grow and the best estimate only falls, so
         that a dropped candidate would never win later.
         """
-        counts = table.counts(self.data)
-        lower = self._lower_bounds(counts)
+        search_counts = table.search_counts(self.data)
+        lower = self._lower_bounds(search_counts)
         beaten = np.zeros(table.n_candidates, bool)
         # Complete candidates stay: their counts are there, and the cube shows them.
         if self.best_first:
-            is_worse = lower > margin_above(self._best(counts))
+            is_worse = lower > margin_above(self._best(search_counts))
             beaten = table.active_candidates & is_worse
         return PruningDecision(lower, np.ones(table.fit_status.shape, bool), beaten)
 
-    def _lower_bounds(self, counts: ExhaustiveCounts) -> Floats:
+    def _lower_bounds(self, search_counts: ExhaustiveCounts) -> Floats:
         """Return a lower bound of the value of each candidate."""
-        return self.criterion.lower_bound(counts.by_name, self.settings)
+        return self.criterion.lower_bound(search_counts.by_name, self.settings)
 
-    def _best(self, counts: ExhaustiveCounts) -> float:
+    def _best(self, search_counts: ExhaustiveCounts) -> float:
         """Return the smallest value of a complete candidate, or infinity."""
-        terms = self.criterion.evaluate(counts.by_name, self.settings)
+        terms = self.criterion.evaluate(search_counts.by_name, self.settings)
         return float(np.nanmin(terms.value, initial=np.inf))
 
     def final_counts(self, table: ExhaustiveTable) -> ExhaustiveCounts:
@@ -239,24 +239,24 @@ class ExactPruner:
         status, shown = table.status, table.consecutive_fits
         pool_shown = table.pool_table.is_complete
         if self.best_first:
-            best = self._best(table.counts(self.data))
+            best = self._best(table.search_counts(self.data))
             failed = table.failed_fits & shown
             none_counted = np.zeros(table.n_candidates, bool)
 
             def is_beaten(fits: Bools) -> Bools:
                 # These fits alone decide: the cube must not depend on which other fits
                 # this run has happened to make.
-                counts = table.counts(
+                search_counts = table.search_counts(
                     self.data, fits, none_counted, status=np.zeros_like(status)
                 )
-                is_worse = self._lower_bounds(counts) > margin_above(best)
+                is_worse = self._lower_bounds(search_counts) > margin_above(best)
                 return np.asarray(is_worse & ~(failed & fits).any(axis=1))
 
             shown, beaten = first_proofs(shown, table.scheme.n_folds, is_beaten)
             pool_shown &= ~beaten
             status[beaten] = names.STATUS_PRUNED
         messages = table.first_messages(shown)
-        return table.counts(
+        return table.search_counts(
             self.data, shown, pool_shown, status=status, messages=messages
         )
 
@@ -265,7 +265,7 @@ class ExactPruner:
 
         It has the smallest value; the criterion decides among equal ones.
         """
-        counts = search_counts.by_name
-        terms = self.criterion.evaluate(counts, self.settings)
-        candidate = self.criterion.choose(terms, counts)
+        by_name = search_counts.by_name
+        terms = self.criterion.evaluate(by_name, self.settings)
+        candidate = self.criterion.choose(terms, by_name)
         return candidate, float(terms.value[candidate])

@@ -345,7 +345,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
             self.engine,
             self.table.pool_table,
             make_batch,
-            show_progress=partial(self.show_progress, self),
+            on_turn=partial(self.on_turn, self),
             input_tasks=self.tasks_of(candidate_numbers),
         )
         self.passes.append(pool_pass)
@@ -374,7 +374,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
                     FitId(candidate, split_number) not in self.task_of_model
                 )
         # Models that are being fitted again are not available yet, either.
-        self.refit(lost)
+        self.repeat_fits(lost)
         return not lost.any()
 
     def fetch_counted_group(

@@ -74,10 +74,10 @@ class ChosenFitBatch:
         # only if it has the same token.
         tokens = model_tokens(fitted_group, [FitId(candidate, split.number)])
         [result] = make_results(context, [candidate], split, fitted_group, tokens)
-        counts = count_statistics(context, split, fitted_group, result)
+        counts_on_fold = count_statistics(context, split, fitted_group, result)
         # These predictions were counted above, and would be pickled with the model.
         fitted_group.forget_test_predictions()
-        return Output([ChosenFit(self.job, result, fitted_group, counts)])
+        return Output([ChosenFit(self.job, result, fitted_group, counts_on_fold)])
 
 
 def split_of(context: JobContext, job: FitJob) -> Split:

@@ -53,9 +53,9 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
     table: TableT
     pruner: Pruner[TableT]
     """The pruner decides which fits are needed."""
-    show_progress: Callable[[Self], object]
-    """Called with the loop before tasks are submitted, at least every half second; an
-    error in it ends the run."""
+    on_turn: Callable[[Self], object]
+    """Called with the loop at each turn, at least every half second, such as to show
+    the progress; an error in it ends the run."""
     raise_failures: bool = False
     """Whether a fit that raises ends the run."""
     batch_type: ClassVar[type[FitBatch]] = FitBatch
@@ -112,7 +112,7 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
     def begin_turn(self) -> None:
         """Prune by the counts that have arrived, and show the progress."""
         self.prune()
-        self.show_progress(self)
+        self.on_turn(self)
 
     def prune(self) -> None:
         """Compare candidates by the counts so far, and mark fits that are needed."""
@@ -164,7 +164,7 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
         self.table.note_submission(job.candidate_numbers, split_number)
         return [job]
 
-    def refit(self, fits: Bools) -> None:
+    def repeat_fits(self, fits: Bools) -> None:
         """Repeat finished fits whose models are gone, before all others.
 
         `fits` are flags, (n_candidates, n_splits). Counts of fits that are done stay in

@@ -236,8 +236,8 @@ class ChosenFit:
     result: FitResult
     fitted_group: FittedGroup
     """The model alone, as a group."""
-    counts: tuple[Counts, ...]
-    """Counts of the plan's statistics on the held-out rows."""
+    counts_on_fold: tuple[Counts, ...]
+    """Counts of each of the plan's statistics on the rows of the fold."""
 
     @property
     def model(self) -> Model:

@@ -27,9 +27,9 @@ class PoolPass(JobLoop[CountJob, CountedJob]):
     """Table to which the counts are added."""
     make_batch: Callable[[tuple[CountJob, ...]], Work[Any, list[CountedJob]]]
     """Function that returns the work of one task."""
-    show_progress: Callable[[], object]
-    """Called before tasks are submitted, at least every half second; an error in it
-    ends the run."""
+    on_turn: Callable[[], object]
+    """Called at each turn, at least every half second, such as to show the progress; an
+    error in it ends the run."""
     input_tasks: tuple[str, ...] = ()
     """Tasks whose kept outputs the work needs."""
     context_key: str | None = None
@@ -67,8 +67,8 @@ class PoolPass(JobLoop[CountJob, CountedJob]):
                 yield from task.get()
 
     def begin_turn(self) -> None:
-        """Show the progress."""
-        self.show_progress()
+        """Call `on_turn`."""
+        self.on_turn()
 
     def next_jobs(self) -> list[CountJob]:
         """Return slices of the same model sets, few enough to be read at once."""

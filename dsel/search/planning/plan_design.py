@@ -204,7 +204,7 @@ def read_prior(
             f"`prior` is for "
             f"certificate={names_of_methods(lambda m: m.supports_prior)}, which divide "
             f"delta among the candidates, got {method.name!r}; leave it "
-            f"out{'' if method.divides_delta else f': {reason}'}."
+            f"out{'' if method.bounds_all_candidates else f': {reason}'}."
         )
     weights: Any = prior
     if callable(prior):

@@ -141,8 +141,8 @@ def _folds_and_fits(search: PlannedSearch) -> tuple[str, str, dict[str, str]]:
     if scheme.n_halvings:
         folds = f"{scheme.n_halvings} random halvings"
     elif scheme.is_holdout:
-        refit = " and all rows" if scheme.all_rows is not None else ""
-        folds = f"1{whole}, of {scheme.fold_rows[0]:,} labeled rows{refit}"
+        and_all_rows = " and all rows" if scheme.all_rows is not None else ""
+        folds = f"1{whole}, of {scheme.fold_rows[0]:,} labeled rows{and_all_rows}"
     elif search.method.is_nested:
         folds = f"{name}; "
         if splits:

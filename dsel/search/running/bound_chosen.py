@@ -196,7 +196,7 @@ def make_bounded_model(
 
 
 def _delta_of_fold(search: PlannedSearch, fold: int) -> float:
-    """Return the part of delta at which a fold bounds its model; NaN if it is all."""
+    """Return the delta at which a fold bounds its model; NaN if it is all of delta."""
     if not search.method.is_nested:
         return np.nan
     label_delta = search.context.losses.main_division(search.planned_delta).label_delta
@@ -218,8 +218,8 @@ def certify_model(
             estimate_of_models = loss.estimate(
                 chosen.without_failed_folds(loss.statistic)
             )
-    # The share is computed from the number of folds, since the sizes of folds differ by
-    # a row.
+    # The fraction is computed from the number of folds, since the sizes of folds differ
+    # by a row.
     fold_split = search.scheme.fold_splits[chosen.deployed_fold]
     fraction = (
         1 - 1 / k if k > 1 else len(fold_split.train_rows) / search.labeled.n_rows
@@ -243,7 +243,7 @@ def certify_model(
         name,
         estimate=model_bounds.estimate,
         estimate_of_models=estimate_of_models,
-        divides_delta=search.method.divides_delta,
+        divides_delta=search.method.bounds_all_candidates,
         is_holdout=search.scheme.is_holdout,
         fold=chosen.ref_by_name[name],
         **origin,

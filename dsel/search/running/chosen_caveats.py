@@ -110,12 +110,12 @@ def caveats_of_unranked_searches(labeled: LabeledRows, model: Any) -> list[Cavea
 def notes_on_dropped_candidates(
     search_counts: SearchCounts,
     candidate_params: Sequence[Options],
-    chosen: int,
+    candidate_of_all_rows: int,
 ) -> list[Caveat]:
     """Return a note if a candidate dropped early seems better than the chosen one.
 
-    `chosen` is the candidate of all rows. Rankings by few rows of a class differ from
-    fold to fold, and the searches then drop candidates that others keep.
+    Rankings by few rows of a class differ from fold to fold, and the searches then drop
+    candidates that others keep.
     """
     scores = search_counts.fold_scores
     # The mean is over the folds that a candidate has; a failed candidate has none.
@@ -123,10 +123,10 @@ def notes_on_dropped_candidates(
     means = np.full(len(scores), np.inf)
     np.divide(np.nansum(scores, 1), is_known.sum(1), means, where=is_known.any(1))
     best = int(np.argmin(means))
-    if not means[chosen] > LARGE_EXCESS * means[best]:
+    if not means[candidate_of_all_rows] > LARGE_EXCESS * means[best]:
         return []
     params = params_text(candidate_params[best])
-    less = 100 * (1 - means[best] / means[chosen])
+    less = 100 * (1 - means[best] / means[candidate_of_all_rows])
     text = (
         f"{params} was dropped early by some searches, and where it was not, its mean "
         f"loss is {less:.0f}% below that of the choice on all labels"
@@ -160,7 +160,7 @@ def notes_of_choice(
             f"rows of each class{of_training}; deploy={other!r} "
             f"deploys it"
         )
-    main_delta = losses.divide_delta(delta).main_delta
+    main_delta = losses.divide_among_losses(delta).main_delta
     if main_delta < delta:
         reports = {
             "certified_report()": deployed.report or deployed.tolerances,

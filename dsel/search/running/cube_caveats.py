@@ -122,9 +122,9 @@ def caveats_of(cube: xr.Dataset) -> tuple[Caveat, ...]:
     return caveats_of_choice(run_caveats(cube), advice.caveats)
 
 
-def caveats_of_choice(*groups: Iterable[Caveat]) -> tuple[Caveat, ...]:
+def caveats_of_choice(*caveat_lists: Iterable[Caveat]) -> tuple[Caveat, ...]:
     """Return the caveats of a choice, without those that void its numbers."""
-    caveats = collect_caveats(*groups)
+    caveats = collect_caveats(*caveat_lists)
     return tuple(c for c in caveats if c.effect is not Effect.VOIDS)
 
 

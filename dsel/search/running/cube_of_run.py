@@ -39,6 +39,8 @@ def make_cube_of_run(
     models, unless all candidates are bounded.
     """
     scheme, variables = search.scheme, search_counts.by_name
+    if search.prior_shares is not None:
+        variables[names.PRIOR_SHARE] = search.prior_shares
     if counted_models is not None:  # `make_cube` takes what `dsel.names` describes
         variables |= counted_models.evidence.by_name
         if scheme.is_nested:
@@ -113,11 +115,11 @@ def add_evidence(cube: xr.Dataset, evidence: Evidence) -> xr.Dataset:
 
     Statistics of the declared losses describe them.
     """
-    counts = evidence.by_name
+    by_name = evidence.by_name
     for statistic in evidence.fold_counts_of:
         for name, (dims, meaning) in statistic.variables.items():
-            if name in counts:
-                variable = (names.FOLD, *dims), counts[name], {"long_name": meaning}
+            if name in by_name:
+                variable = (names.FOLD, *dims), by_name[name], {"long_name": meaning}
                 coords = {d: np.array(v, object) for d, v in dims.items() if len(v)}
                 cube = cube.assign(coords | {name: variable})
     return cube

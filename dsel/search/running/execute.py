@@ -64,7 +64,9 @@ CHANGED_POOL_KEY: Final = "pool/changed"
 """Key of a record that marks all counts in the store as invalid."""
 
 
-def execute(search: PlannedSearch, facts: PlanFacts, options: RunOptions) -> Outcome:
+def execute(
+    search: PlannedSearch, plan_facts: PlanFacts, options: RunOptions
+) -> Outcome:
     """Run a plan; see `Plan.run`."""
     with ExitStack() as stack:
         store, why_unstored = None, ""
@@ -75,7 +77,7 @@ def execute(search: PlannedSearch, facts: PlanFacts, options: RunOptions) -> Out
                 Store(
                     options.out,
                     kind="search",
-                    identity={**facts.identity, **tokens},
+                    identity={**plan_facts.identity, **tokens},
                     storage_options=options.storage_options,
                     columns=search.labeled.columns or (),
                 )
@@ -88,14 +90,14 @@ def execute(search: PlannedSearch, facts: PlanFacts, options: RunOptions) -> Out
             cube = store.dataset(CUBE)
             # The outcome is written last: without one a killed run continues.
             if store.outcome is not None and cube is not None:
-                run = Run(search, facts, options)
+                run = Run(search, plan_facts, options)
                 return open_finished_run(run, store, cube)
             # Hours of fits should not end with models that cannot be written.
             why_unstored = check_estimators(search.context.estimators, store.place)
         on_progress = options.on_progress
         if on_progress is None:
             on_progress = stack.enter_context(progress_display(options.verbose))
-        run = Run(search, facts, options, store, on_progress)
+        run = Run(search, plan_facts, options, store, on_progress)
         run_search = search_nested if search.method.is_nested else search_exhaustively
         stack.enter_context(explain_interrupt(_how_to_resume(store, search.seed)))
         try:
@@ -148,7 +150,7 @@ def row_tokens(
     }
 
 
-def check_out(search: PlannedSearch, facts: PlanFacts, out: PathLike) -> None:
+def check_out(search: PlannedSearch, plan_facts: PlanFacts, out: PathLike) -> None:
     """Raise if a run of the plan would refuse `out`, before anything is printed.
 
     Raises StoreMismatchError if `out` belongs to another plan. Nothing is written, and
@@ -156,7 +158,7 @@ def check_out(search: PlannedSearch, facts: PlanFacts, out: PathLike) -> None:
     """
     tokens = row_tokens(search.context, search.pool, may_read=False)
     columns = search.labeled.columns or ()
-    check_claim(Place(out), "search", {**facts.identity, **tokens}, columns)
+    check_claim(Place(out), "search", {**plan_facts.identity, **tokens}, columns)
 
 
 def store_outcome(
@@ -232,7 +234,7 @@ def refit_models(run: Run, cube: xr.Dataset, choice: Choice) -> Mapping[str, Mod
     refit = refit_nested_models if run.search.method.is_nested else refit_chosen_model
     refitted = refit(run, cube, choice)
     # Residuals of a fold with fewer rows than others end with NaN.
-    if not all(np.array_equal(*pair, equal_nan=True) for pair in refitted.counts):
+    if not all(np.array_equal(*pair, equal_nan=True) for pair in refitted.count_pairs):
         raise RuntimeError(
             "the models were fitted anew and are others than those that were counted, "
             "so no certificate is about them: the learner draws without a seed, or "

@@ -46,9 +46,9 @@ def search_exhaustively(run: Run) -> Outcome:
     # The check comes first, since its counts are part of the bounds that prune.
     if search.pool is not None:
         run.progress.show_check()
-    findings = check_pool(run)
-    description = describe_run(search, run.facts, findings.pool_facts)
-    with open_engine(run, findings.sampled_rows) as engine:
+    pool_findings = check_pool(run)
+    description = describe_run(search, run.plan_facts, pool_findings.pool_facts)
+    with open_engine(run, pool_findings.sampled_rows) as engine:
         pruner = ExactPruner(
             search.criterion,
             Settings(search.candidate_deltas),
@@ -135,10 +135,11 @@ def count_only_fold(
     if fitted_group is None:
         return None
     family = context.candidate_group_of(candidate).family
-    counts = count_statistics(context, split, family.join([fitted_group], [candidate]))
+    model = family.join([fitted_group], [candidate])
+    counts_on_fold = count_statistics(context, split, model)
     fold_counts_of = {
         statistic: FoldCounts(n[np.newaxis], scheme.fold_rows)
-        for statistic, n in zip(context.losses.statistics, counts, strict=True)
+        for statistic, n in zip(context.losses.statistics, counts_on_fold, strict=True)
     }
     chosen = ChosenModels(
         # The only candidate is both the one chosen without the fold and the one chosen
@@ -168,7 +169,7 @@ def refit_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedMo
     """Fit the candidate that a run chose again, and repeat all its counts."""
     search = run.search
     candidate = choice.candidate
-    counts = read_counts(cube)
+    counts_of_run = read_counts(cube)
     with open_engine(run) as engine:
         loop = make_loop(run, engine, OnlyCandidate(candidate))
         models = counted_models = None
@@ -181,14 +182,14 @@ def refit_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedMo
             else:
                 models = fetch_deployed_model(search.scheme, loop, choice)
         # The duplicates are left out: counts are compared, and no bound is computed.
-        repeated = loop.table.counts(make_data_sizes(search)).by_name
+        repeated = loop.table.search_counts(make_data_sizes(search)).by_name
         if counted_models is not None:
             pairs = pair_evidence(cube, counted_models.evidence)
             return RefittedModels(counted_models.chosen.models_by_name, pairs)
     variables = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
     pairs = [
-        (np.ravel(counts[name][candidate]), np.ravel(repeated[name][candidate]))
+        (np.ravel(counts_of_run[name][candidate]), np.ravel(repeated[name][candidate]))
         for name in variables
-        if name in counts
+        if name in counts_of_run
     ]
     return RefittedModels(models or {}, pairs)

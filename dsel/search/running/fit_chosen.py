@@ -211,9 +211,9 @@ class ChosenFitLoop(JobLoop[ChosenFitJob, ChosenFit]):
     engine: Engine
     chosen_candidates: ChosenCandidates
     models_to_fit: Sequence[ModelRef]
-    show_progress: Callable[[int], object]
-    """Called with the number of finished fits before tasks are submitted; see
-    `JobLoop.begin_turn`."""
+    on_turn: Callable[[int], object]
+    """Called with the number of finished fits at each turn, at least every half second;
+    an error in it ends the run."""
     waiting: deque[ModelRef] = field(init=False)
     """Models whose fits are not submitted yet."""
     finished: dict[ModelRef, ChosenFit] = field(init=False, default_factory=dict)
@@ -229,8 +229,8 @@ class ChosenFitLoop(JobLoop[ChosenFitJob, ChosenFit]):
         return {ref: self.finished[ref] for ref in self.models_to_fit}
 
     def begin_turn(self) -> None:
-        """Show the progress."""
-        self.show_progress(len(self.finished))
+        """Call `on_turn`."""
+        self.on_turn(len(self.finished))
 
     def next_jobs(self) -> list[ChosenFitJob]:
         """Return the next fit, or none."""
@@ -341,10 +341,10 @@ def collect_fold_counts(
     fold_rows: Integers,
 ) -> dict[Statistic, FoldCounts]:
     """Return the counts of each statistic, those of the models of all folds in one."""
-    counts = zip(*(fit.counts for fit in fits_by_fold), strict=True)
+    by_statistic = zip(*(fit.counts_on_fold for fit in fits_by_fold), strict=True)
     return {
         statistic: FoldCounts(stack_folds(by_fold), fold_rows)
-        for statistic, by_fold in zip(statistics, counts, strict=True)
+        for statistic, by_fold in zip(statistics, by_statistic, strict=True)
     }
 
 
@@ -446,13 +446,13 @@ def count_chosen(
         engine,
         table,
         ChosenCountBatch,
-        show_progress=lambda: progress.show_chosen(
+        on_turn=lambda: progress.show_chosen(
             len(chosen_fits), int(table.is_counted.sum())
         ),
         context_key=engine.executor.put(compared),
     )
     for counted_job in pool_pass.run((CHOSEN_SET,)):
         pool_pass.add_counts(counted_job)
-    [counts] = table.whole_counts(CHOSEN_SET)
-    pool_counts = comparison.unpack(counts, pool.n_rows, n_duplicates)
-    return CountedModels(chosen, pool_counts, table.queried)
+    [bin_counts] = table.whole_counts(CHOSEN_SET)
+    pool_counts_of = comparison.unpack(bin_counts, pool.n_rows, n_duplicates)
+    return CountedModels(chosen, pool_counts_of, table.queried)

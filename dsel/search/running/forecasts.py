@@ -57,7 +57,7 @@ def forecast_queries(
 ) -> QueryForecast | None:
     """Return the expected bounds if rows were queried; None if that is impossible.
 
-    The labels would take a part of delta from all other limits.
+    The labels would take a share of delta from all other limits.
     """
     if (
         search.n_queries
@@ -94,7 +94,7 @@ def forecast_folds(
         certificate.n_groups or certificate.n_labeled,
         certificate.n_unlabeled,
         len(search.axes.candidates),
-        losses.divide_delta(search.delta).main_delta,
+        losses.divide_among_losses(search.delta).main_delta,
         error,
         error,  # the model of all rows plays no role
     )

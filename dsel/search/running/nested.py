@@ -71,8 +71,8 @@ def search_nested(run: Run) -> Outcome:
         FitLoop(engine, table, inner, show_turn, run.options.raise_failures).fit()
         if not pool_check.done():
             run.progress.show_check()
-        findings = pool_check.result()
-        description = describe_run(search, run.facts, findings.pool_facts)
+        pool_findings = pool_check.result()
+        description = describe_run(search, run.plan_facts, pool_findings.pool_facts)
         inner_counts = inner.final_counts(table, description.data)
         # This check comes before the fits of the chosen candidates, which take time.
         check_failures(
@@ -89,7 +89,7 @@ def search_nested(run: Run) -> Outcome:
             chosen_candidates,
             inner_counts,
             description,
-            sampled_rows=findings.sampled_rows,
+            sampled_rows=pool_findings.sampled_rows,
             pair_results=make_pair_results(
                 search.axes, table, is_regression=search.is_regression
             ),

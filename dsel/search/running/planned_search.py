@@ -140,7 +140,7 @@ class PlannedSearch:
             # Criteria of other searches divide delta between labels and pool.
             has_pool=self.pool is not None and self.method.is_nested,
             has_queries=self.n_queries > 0,
-            n_compared=self.n_candidates if self.method.divides_delta else 1,
+            n_bounded=self.n_candidates if self.method.bounds_all_candidates else 1,
         )
 
     @property
@@ -198,15 +198,15 @@ class PlannedSearch:
         A fit that is retried counts once. Where ``prune`` is ``"exact"`` and the
         criterion can drop candidates, the least are the fits of one candidate.
         """
-        scheme, n, chosen = self.scheme, self.n_candidates, self.n_chosen_fits
+        scheme, n, n_chosen = self.scheme, self.n_candidates, self.n_chosen_fits
         splits, first = len(scheme.splits), len(scheme.first_round)
         if not self.is_halved:
             may_prune = self.prune == Pruning.EXACT and self.criterion.can_prune
-            return (1 if may_prune else n) * splits + chosen, n * splits + chosen
+            return (1 if may_prune else n) * splits + n_chosen, n * splits + n_chosen
         # A fit without two folds is read by two searches, which may keep different
         # quarters.
         least, most = (
-            n * first + n_survivors * (splits - first) + chosen
+            n * first + n_survivors * (splits - first) + n_chosen
             for n_survivors in (count_survivors(n), min(n, 2 * count_survivors(n)))
         )
         return least, most

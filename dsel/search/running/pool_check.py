@@ -49,9 +49,9 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFin
             allow_nan=allow_nan,
             on_turn=on_turn,
         )
-    findings = PoolFindings(PoolFacts(n_fitting_duplicates=n_fitting_duplicates))
+    pool_findings = PoolFindings(PoolFacts(n_fitting_duplicates=n_fitting_duplicates))
     if search.method.is_guarantee:
-        findings = compare_pool(
+        pool_findings = compare_pool(
             search.pool,
             search.labeled,
             seed=search.seed,
@@ -63,8 +63,8 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFin
     if on_turn is not None:
         on_turn()  # the store may be closed by now
     if store is not None:
-        store.append(POOL_FACTS_KEY, to_record(findings.pool_facts))
-    return findings
+        store.append(POOL_FACTS_KEY, to_record(pool_findings.pool_facts))
+    return pool_findings
 
 
 @contextmanager

@@ -66,7 +66,7 @@ class Run:
     """A planned search with the options, store and progress of its run."""
 
     search: PlannedSearch
-    facts: PlanFacts
+    plan_facts: PlanFacts
     options: RunOptions = RunOptions()
     store: Store | None = None
     """The store that results are written to, or None."""
@@ -159,7 +159,7 @@ class RefittedModels(NamedTuple):
     """Models that were fitted again, since they were not stored."""
 
     models: Mapping[str, Model]
-    counts: list[tuple[NDArray[Any], NDArray[Any]]]
+    count_pairs: list[tuple[NDArray[Any], NDArray[Any]]]
     """Pairs of counts: those of the run, and the repeated ones."""
 
 

@@ -78,7 +78,6 @@ def make_data_sizes(search: PlannedSearch, n_duplicates: int = 0) -> DataSizes:
         n_classes=len(search.classes),
         n_duplicates=n_duplicates,
         n_groups=None if search.row_groups is None else search.row_groups.n_groups,
-        prior_shares=search.prior_shares,
     )
 
 
@@ -93,15 +92,14 @@ def count_bounded_duplicates(pool: Pool | None, pool_facts: PoolFacts) -> int:
 
 
 def describe_run(
-    search: PlannedSearch, facts: PlanFacts, pool_facts: PoolFacts
+    search: PlannedSearch, plan_facts: PlanFacts, pool_facts: PoolFacts
 ) -> RunDescription:
     """Return the assumptions, caveats and data sizes of the plan and its pool."""
-    labeled, assumptions, duplicates = (
-        search.labeled,
-        facts.assumptions,
-        facts.duplicates,
-    )
-    caveats = [caveat for caveat in facts.caveats if caveat.effect is not Effect.PLAN]
+    labeled = search.labeled
+    assumptions, duplicates = plan_facts.assumptions, plan_facts.duplicates
+    caveats = [
+        caveat for caveat in plan_facts.caveats if caveat.effect is not Effect.PLAN
+    ]
     if search.pool is not None and search.method.is_guarantee:
         violation = duplicates.violation(pool_facts.n_duplicates, search.pool.n_rows)
         reasons = "; ".join(filter(None, (violation, pool_facts.violation)))

@@ -66,7 +66,7 @@ class Evaluation:
 
     criterion: Criterion
     terms: Terms
-    counts: CandidateCounts
+    candidate_counts: CandidateCounts
     settings: Settings
 
 
@@ -306,9 +306,9 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         ranking = evaluate(cube, method.ranks_by, delta=delta)
     # Ties are broken by a candidate's number, never by the order of its tasks.
     values = ranking.terms.value
-    has_fewer = has_fewer_predictions(ranking.counts)
+    has_fewer = has_fewer_predictions(ranking.candidate_counts)
     compared = replace(ranking.terms, value=np.where(has_fewer, nan, values))
-    candidate = ranking.criterion.choose(compared, ranking.counts)
+    candidate = ranking.criterion.choose(compared, ranking.candidate_counts)
     _check_winner(ranking, candidate)
     params = all_params(cube)
     notes = [
@@ -386,7 +386,7 @@ def _certify_candidate(
             loss=ranking.criterion.name, title="Mean squared error", largest=inf
         )
     elif declared is None:
-        estimate = cv_error(ranking.counts, candidate)
+        estimate = cv_error(ranking.candidate_counts, candidate)
     else:
         fields = loss_fields(declared)
     return description.make_certificate(
@@ -408,7 +408,11 @@ def _certify_candidate(
 
 def _check_winner(ranking: Evaluation, candidate: int) -> None:
     """Raise unless the counts prove that no pruned candidate wins against this one."""
-    criterion, counts, numbers = ranking.criterion, ranking.counts, ranking.terms.value
+    criterion, counts, numbers = (
+        ranking.criterion,
+        ranking.candidate_counts,
+        ranking.terms.value,
+    )
     is_open = np.isin(counts[names.STATUS], (names.STATUS_PRUNED, names.STATUS_MISSING))
     unfinished = is_open & np.isnan(numbers)
     if not unfinished.any():

@@ -14,7 +14,6 @@ OTHERS = {"data", "counts_on_pool", "messages"}
 STORED = {
     "fold_predictions": names.FOLD_PREDICTIONS,
     "n_duplicates": names.N_DUPLICATES,
-    "prior_shares": names.PRIOR_SHARE,
 }
 """Names of variables that older stores have, where the field is called otherwise."""
 

@@ -115,8 +115,8 @@ def test_refit__makes_fits_once_more_before_others_and_keeps_their_counts():
         loop = FitLoop(engine, table, OnlyCandidate(1), lambda loop: None)
         lost = np.zeros_like(table.finished_fits)
         lost[1, [2, 5]] = True
-        loop.refit(lost)
-        loop.refit(lost)  # they have a job already
+        loop.repeat_fits(lost)
+        loop.repeat_fits(lost)  # they have a job already
         np.testing.assert_array_equal(table.fit_status, before)
         loop.fit()
     assert count_fits(tasks) == {(1, 2): 1, (1, 5): 1}
