@@ -3,7 +3,7 @@
 from dsel import checks
 from dsel.arrays import ArrayLike, Floats
 from dsel.bounds.queries import sign_test_limit
-from dsel.bounds.shares import fold_shares
+from dsel.bounds.shares import fold_deltas
 
 
 def baseline_limits(
@@ -72,5 +72,5 @@ def baseline_limits(
     # Along any other axis each fold would get all of delta.
     checks.check_axes(decided, "baseline_right", 1, "one number for each fold")
     # Limits of all folds hold at once, so counts may decide which of them is read.
-    deltas = checks.check_probability(delta, "delta") * fold_shares(len(decided))
+    deltas = fold_deltas(checks.check_probability(delta, "delta"), len(decided))
     return sign_test_limit(baseline, model, rows, delta=deltas)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dsel import checks
 from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.bounds.binomial import mean_outward, sum_outward, upper_limits
-from dsel.bounds.shares import LABEL_SHARE, fold_shares
+from dsel.bounds.shares import LABEL_SHARE, fold_deltas
 from dsel.errors import read_old_arguments
 
 
@@ -484,7 +484,7 @@ def nested_fold_limits(errors: Integers, n_rows: Integers, delta: Floats) -> Flo
     Source: union bound of the test-set bound over folds, at unequal shares;
     derived for dsel: docs/theory/nested.md.
     """
-    per_fold = np.asarray(delta)[..., np.newaxis] * fold_shares(errors.shape[-1])
+    per_fold = fold_deltas(delta, errors.shape[-1])
     return np.asarray(upper_limits(errors, n_rows, per_fold))
 
 

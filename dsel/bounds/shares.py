@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from dsel import checks
-from dsel.arrays import Floats
+from dsel.arrays import ArrayLike, Floats
 
 LABEL_SHARE: Final = 0.95
 """Share of delta for the labeled rows; the pool, which is large, gets the rest.
@@ -127,3 +127,17 @@ def fold_shares(n_folds: int) -> Floats:
     n_last = k - n_halved
     last = np.full(n_last, 0.5**n_halved / n_last)
     return np.append(0.5 ** np.arange(1.0, n_halved + 1), last)
+
+
+def fold_deltas(delta: ArrayLike, n_folds: int) -> Floats:
+    """Return the deltas of the folds, at which their limits hold at once at `delta`.
+
+    They have the shape ``(*delta.shape, n_folds)``. That of the first fold is the
+    largest.
+
+    Examples
+    --------
+    >>> fold_deltas(0.08, 4).tolist()
+    [0.04, 0.02, 0.01, 0.01]
+    """
+    return np.asarray(delta)[..., np.newaxis] * fold_shares(n_folds)

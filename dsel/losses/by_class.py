@@ -25,7 +25,7 @@ from dsel.bounds.by_class import (
 from dsel.bounds.cross_validation import BoundTerms
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.bounds.holdout import likely_tables
-from dsel.bounds.shares import fold_shares
+from dsel.bounds.shares import fold_deltas
 from dsel.checks import listing
 from dsel.losses.base import (
     Counts,
@@ -161,7 +161,7 @@ def few_rows_caveat(
     Each rate has its own delta. At equal counts the first fold, whose share is the
     largest, has the best limit.
     """
-    fold_delta = delta * float(fold_shares(n_folds)[0])
+    fold_delta = float(fold_deltas(delta, n_folds)[0])
     few = []
     for rate in rates:
         [label] = rate.classes
@@ -231,8 +231,8 @@ class TableLoss(SingleLoss):
 
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return limits of each fold, which hold at once."""
-        deltas = delta * fold_shares(len(folds.counts))
-        return self.table_limits(self.narrow_tables(folds.integers), deltas)
+        tables = self.narrow_tables(folds.integers)
+        return self.table_limits(tables, fold_deltas(delta, len(folds.counts)))
 
     def lower_limits(self, new_counts: PoolCounts, delta: float) -> Floats:
         """Return lower limits from new rows, one for each model."""

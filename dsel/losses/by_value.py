@@ -21,7 +21,7 @@ from scipy import sparse
 from dsel import names
 from dsel.arrays import Features, Floats, Integers, as_plain
 from dsel.bounds.cross_validation import BoundTerms
-from dsel.bounds.shares import fold_shares
+from dsel.bounds.shares import fold_deltas
 from dsel.bounds.tolerance import minimum_rows
 from dsel.checks import listing, nearest_name, show
 from dsel.data.duplicates import compared_type
@@ -395,7 +395,8 @@ error the limit would be above 50%; a value needs about 40 rows"]
         `delta` is that of all limits on labeled rows. At equal counts the first
         fold, whose share is the largest, has the best limit.
         """
-        fold_delta = delta / len(self.column.values) * float(fold_shares(n_folds)[0])
+        value_delta = delta / len(self.column.values)
+        fold_delta = float(fold_deltas(value_delta, n_folds)[0])
         level, way_out = USEFUL_LIMIT, ""
         reason = f"even without an error the limit would be above {USEFUL_LIMIT:.0%}"
         if (beyond := rate_beyond(self.loss)) is not None:

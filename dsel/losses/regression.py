@@ -17,7 +17,7 @@ from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds.binomial import binomial_tail_inversion, sum_outward
 from dsel.bounds.cross_validation import BoundTerms, nested_fold_limits
-from dsel.bounds.shares import fold_shares
+from dsel.bounds.shares import fold_deltas
 from dsel.bounds.tolerance import (
     SUM_ROUNDING,
     DividedLevel,
@@ -244,14 +244,14 @@ class ErrorQuantile(RegressionLoss):
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return the tolerance of each fold, at its share of delta."""
         by_fold = folds.numbers_by_row()
-        fold_deltas = (delta * fold_shares(len(by_fold))).tolist()
+        deltas = fold_deltas(delta, len(by_fold)).tolist()
         return np.array(
             [
                 # A fold may lack rows of a value of `report_by`.
                 tolerance_limit(residuals, level=self.level, delta=fold_delta)
                 if len(residuals)
                 else np.inf
-                for residuals, fold_delta in zip(by_fold, fold_deltas, strict=True)
+                for residuals, fold_delta in zip(by_fold, deltas, strict=True)
             ]
         )
 
@@ -279,12 +279,12 @@ class ErrorQuantile(RegressionLoss):
         self, n_rows: int, fold: int, n_folds: int, division: DeltaDivision
     ) -> DividedLevel:
         """Return the levels of residuals of a fold with these rows, and of the pool."""
-        fold_share = float(fold_shares(n_folds)[fold])
+        extra_delta = RESIDUAL_SHARE_OF_POOL * division.pool_delta
         return divide_level(
             n_rows,
             level=self.level,
-            delta=division.label_delta * fold_share,
-            extra_delta=RESIDUAL_SHARE_OF_POOL * division.pool_delta * fold_share,
+            delta=float(fold_deltas(division.label_delta, n_folds)[fold]),
+            extra_delta=float(fold_deltas(extra_delta, n_folds)[fold]),
         )
 
     def limit_deviation(
@@ -342,7 +342,7 @@ class ErrorQuantile(RegressionLoss):
 
 def _fewest_rows(n_folds: int, level: float, delta: float) -> int:
     """Return the rows with which the first fold gives a finite tolerance."""
-    fold_delta = delta * float(fold_shares(n_folds)[0])  # the largest share
+    fold_delta = float(fold_deltas(delta, n_folds)[0])  # the largest one
     return n_folds * (minimum_rows(level=level, delta=fold_delta) - 1) + 1
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from dsel.arrays import Floats
 from dsel.bounds.binomial import lower_limits, upper_limits
 from dsel.bounds.holdout import expected_holdout_bound, likely_counts
-from dsel.bounds.shares import fold_shares
+from dsel.bounds.shares import fold_deltas
 from dsel.bounds.tolerance import allowed_exceedances, divide_level
 from dsel.losses.base import DeltaDivision
 from dsel.losses.regression import RESIDUAL_SHARE_OF_POOL
@@ -195,13 +195,13 @@ def one_fold_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of the smallest limit of a nested search."""
     # With a pool, the bound of the model of all rows holds at the same time.
     label_delta = case.division_of(case.delta).label_delta
-    return _mean_smallest_limit(case, label_delta * fold_shares(n_folds)), 0.0
+    return _mean_smallest_limit(case, fold_deltas(label_delta, n_folds)), 0.0
 
 
 def all_rows_terms(case: Case, n_folds: int) -> tuple[float, float]:
     """Return the terms of a nested search, whose delta is divided among folds."""
     division = case.division_of(case.delta)
-    limit = _mean_smallest_limit(case, division.label_delta * fold_shares(n_folds))
+    limit = _mean_smallest_limit(case, fold_deltas(division.label_delta, n_folds))
     fold_delta = division.pool_delta / n_folds
     differ = case.disagreement(n_folds) * case.class_fraction
     if case.is_error:
@@ -253,16 +253,17 @@ def all_but_20_percent(n_folds: int) -> float:
 
 def count_exceeding_fold(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
     """Return how many residuals of a fold may exceed the tolerance of its model."""
-    fold_share = float(fold_shares(n_folds)[0])  # one of the largest
-    return case.exceedances_at(case.division.label_delta * fold_share)
+    # The first fold has one of the largest deltas.
+    deltas = fold_deltas(case.division.label_delta, n_folds)
+    return case.exceedances_at(float(deltas[0]))
 
 
 def count_exceeding_both(case: ToleranceCase, n_folds: int) -> Callable[[int], int]:
     """Return this number for the model of all rows, bounded by a fold and the pool."""
-    fold_share = float(fold_shares(n_folds)[0])
+    extra_delta = RESIDUAL_SHARE_OF_POOL * case.division.pool_delta
     deltas = {
-        "delta": fold_share * case.division.label_delta,
-        "extra_delta": fold_share * RESIDUAL_SHARE_OF_POOL * case.division.pool_delta,
+        "delta": float(fold_deltas(case.division.label_delta, n_folds)[0]),
+        "extra_delta": float(fold_deltas(extra_delta, n_folds)[0]),
     }
     return lambda n: divide_level(n, level=case.level, **deltas).n_exceeding
 

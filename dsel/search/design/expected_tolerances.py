@@ -11,7 +11,7 @@ import xarray as xr
 
 from dsel import names
 from dsel.arrays import Floats
-from dsel.bounds.shares import fold_shares
+from dsel.bounds.shares import fold_deltas
 from dsel.bounds.tolerance import (
     allowed_exceedances,
     expected_tolerance,
@@ -79,7 +79,7 @@ def expect_of_one_fold(
     [inf, 1.0]
     """
     k = len(measured.folds.n_rows)
-    deltas = division.label_delta * fold_shares(k)
+    deltas = fold_deltas(division.label_delta, k)
     tables = []
     for n_rows, delta in zip(_fold_sizes(n_labeled, k), deltas.tolist(), strict=True):
         allowed = int(allowed_exceedances(n_rows, level=loss.level, delta=delta))

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from dsel.bounds.shares import fold_shares
+from dsel.bounds.shares import fold_deltas
 from dsel.bounds.tolerance import allowed_exceedances
 from dsel.data.frames import take_rows
 from dsel.losses.base import FoldCounts, Rows, stack_folds
@@ -84,8 +84,9 @@ def describe_possible_bound(search: PlannedSearch) -> str:
 def _describe_tolerance(search: PlannedSearch, main: ErrorQuantile) -> str:
     """Return which residual of a fold a tolerance is at best."""
     division = search.context.losses.main_division(search.planned_delta)
-    delta = division.label_delta * float(fold_shares(search.scheme.n_folds)[0])
-    n_rows = int(search.scheme.fold_rows[0])  # the first fold has the largest share
+    # The first fold has the largest share of delta.
+    delta = float(fold_deltas(division.label_delta, search.scheme.n_folds)[0])
+    n_rows = int(search.scheme.fold_rows[0])
     n_beyond = int(allowed_exceedances(n_rows, level=main.level, delta=delta))
     if n_beyond < 0:
         return ""  # a caveat says how many rows are needed

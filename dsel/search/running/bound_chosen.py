@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dsel.bounds.shares import fold_shares
+from dsel.bounds.shares import fold_deltas
 from dsel.losses.calls import name_loss_in_errors
 from dsel.losses.declared import JointBounds
 from dsel.losses.joint import ModelBounds
@@ -200,7 +200,7 @@ def _delta_of_fold(search: PlannedSearch, fold: int) -> float:
     if not search.method.is_nested:
         return np.nan
     label_delta = search.context.losses.main_division(search.planned_delta).label_delta
-    return label_delta * float(fold_shares(search.scheme.n_folds)[fold])
+    return float(fold_deltas(label_delta, search.scheme.n_folds)[fold])
 
 
 def certify_model(
