@@ -60,7 +60,12 @@ Vocabulary::
                    rows; its `OuterNumber` is that of the fold, and else the number of
                    folds; code says by a `ModelRef` which of these models is meant
     chosen         of steps 7 to 9: the chosen candidates and their models
-    turn           one round of a loop: it submits jobs, and takes results
+    facts          what is known besides counts: the facts of a plan before any fit,
+                   those of the pool once it is checked; the findings of this check are
+                   its facts and a sample of rows; the description of a run joins all
+                   facts, for the cube and for certificates
+    turn           one round of a loop: it submits jobs, and takes results; `on_turn` is
+                   called at each
     needed         fits that pruning has not ruled out; those not submitted yet wait
     readable       fits whose counts an inner search may read
     job            a value that describes work
@@ -93,7 +98,8 @@ Vocabulary::
                    folds and the pool make a bound, the number that a certificate says
     criterion      a formula that makes a number of each candidate's counts; a
                    (certificate) method says how a search uses one
-    share          a fraction of delta, in (0, 1]; an amount of it is called ..._delta
+    share          a fraction of delta, in (0, 1]; an amount of it is called ..._delta,
+                   and the division of an amount has those of labeled rows and pool
     outcome        cube, choice and bounded models, each of these with its certificate
     caveat         what voids a number, weakens it, or is only information
 """

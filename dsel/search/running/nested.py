@@ -112,12 +112,13 @@ def certify_choices(
     the pool compares `sampled_rows`, those of its check, with the rows that it reads.
     """
     search = run.search
-    scores = inner_counts.fold_scores[list(chosen_candidates.by_fold)].mean(axis=1)
+    by_fold = list(chosen_candidates.by_fold)
+    inner_scores = inner_counts.fold_scores[by_fold].mean(axis=1)
     chosen = fit_chosen(
         search.context,
         engine,
         chosen_candidates,
-        scores,
+        inner_scores,
         planned_delta=search.planned_delta,
         models_to_fit=search.models_to_fit,
         progress=run.progress,
