@@ -33,12 +33,12 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFin
     fitting, allow_nan = search.context.fitting_pool, search.context.reading.allow_nan
     if search.pool is None or not (search.method.is_guarantee or fitting):
         return PoolFindings()
-    record = store.records.get(POOL_FACTS_KEY) if store is not None else None
-    # The record of another version has other fields: then the pool is checked again.
-    if record is not None and {"kind", *record} == to_record(PoolFacts()).keys():
-        assert store is not None  # only stores have records
-        with refuse_unreadable_store(store):
-            return PoolFindings(from_record(PoolFacts, record))
+    if store is not None:
+        record = store.records.get(POOL_FACTS_KEY)
+        # That of another version has other fields: then the pool is checked again.
+        if record is not None and {"kind", *record} == to_record(PoolFacts()).keys():
+            with refuse_unreadable_store(store):
+                return PoolFindings(from_record(PoolFacts, record))
     n_fitting_duplicates = 0
     if fitting is not None and fitting.n_rows:
         find = duplicate_finder(fitting, search.labeled)
