@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -70,6 +71,22 @@ def is_fitted(estimator: Estimator) -> bool:
     except Exception:  # classes of other libraries may have errors of their own
         return False
     return True
+
+
+def check_has_learned(model: Estimator, message: str | None = None) -> None:
+    """Raise NotFittedError, with the message, for a model that is not fitted.
+
+    scikit-learn wants names with a trailing underscore for what a fit has learned.
+    Estimators of people may use other names, so any attribute that an unfitted copy
+    lacks counts. One without `fit` has nothing to learn.
+    """
+    if not hasattr(model, "fit"):
+        return
+    try:
+        check_is_fitted(model, msg=message)
+    except NotFittedError:
+        if set(vars(model)) <= set(vars(clone(model))):
+            raise
 
 
 def last_step(estimator: Any) -> Any:

@@ -28,6 +28,17 @@ from dsel.typing import AnyArray, Model, SplitNumbers
 ROW_NBYTES_PER_CLASS = 64  # memory of a common classifier's predict, for each row
 
 
+def flat_predictions(predicted: Any) -> NDArray[Any]:
+    """Return predictions as an array, one column of them in the shape (n_rows,).
+
+    CatBoost returns the labels of several classes as a column. Compared with labels of
+    the shape (n_rows,) it would be compared with each of them.
+    """
+    predictions = np.asarray(predicted)
+    is_column = predictions.ndim == 2 and predictions.shape[1] == 1
+    return predictions.ravel() if is_column else predictions
+
+
 def predict_rows(model: Any, X: Features) -> NDArray[Any]:
     """Predict rows that others read, too: a model that writes into them raises."""
     try:
@@ -37,7 +48,7 @@ def predict_rows(model: Any, X: Features) -> NDArray[Any]:
                 f"`predict` of {type(model).__name__} must return a label or a number "
                 f"for each row, got masked ones; return those, as by filled(label)"
             )
-        return np.asarray(predicted)
+        return flat_predictions(predicted)
     except ValueError as error:
         # The error is kept, since its traceback shows the user's line.
         if "read-only" in str(error):
@@ -51,12 +62,12 @@ def predict_rows(model: Any, X: Features) -> NDArray[Any]:
 def predict_codes(model: Model, X: Features, classes: AnyArray) -> Integers:
     """Predict a label for each row, and return its class code; see `codes_of`."""
     predicted = predict_rows(model, X)
-    if predicted.shape not in ((X.shape[0],), (X.shape[0], 1)):
+    if predicted.shape != (X.shape[0],):
         raise ValueError(
             f"`predict` of {type(model).__name__} must return one label for each row, "
             f"got labels of shape {predicted.shape} for {X.shape[0]} rows."
         )
-    codes = codes_of(predicted.ravel(), classes)
+    codes = codes_of(predicted, classes)
     # A label that is no class is counted as an error. Scores are no labels at all, nor
     # are texts in the place of numbers: nothing that `predict` returned could be right.
     if len(codes) and not are_classes(codes).any():
@@ -69,7 +80,7 @@ def predict_codes(model: Model, X: Features, classes: AnyArray) -> Integers:
         if unknown_labels.size:
             raise ValueError(
                 f"`predict` of {type(model).__name__} must return a label for each "
-                f"row, got {show(unknown_labels.ravel().tolist()[0])}, which is none "
+                f"row, got {show(unknown_labels.tolist()[0])}, which is none "
                 f"of the classes {listing(list(map(show, classes.tolist())), 5)}; "
                 f"{way}."
             )
@@ -79,12 +90,12 @@ def predict_codes(model: Model, X: Features, classes: AnyArray) -> Integers:
 def predict_numbers(model: Any, X: Any) -> Floats:
     """Predict a number for each row."""
     predicted = predict_rows(model, X)
-    if predicted.shape not in ((X.shape[0],), (X.shape[0], 1)):
+    if predicted.shape != (X.shape[0],):
         raise ValueError(
             f"`predict` of {type(model).__name__} must return one number for each row, "
             f"got shape {predicted.shape} for {X.shape[0]} rows."
         )
-    return predicted.ravel().astype(np.float64)
+    return predicted.astype(np.float64)
 
 
 def predict_codes_or_numbers(

@@ -26,6 +26,7 @@ from dsel.data.lazy import LazyScore, takes_dask_arrays
 from dsel.errors import names_of
 from dsel.families.estimator_kinds import last_step
 from dsel.families.fit_arguments import RoutedFit, check_fit_names
+from dsel.families.predictions import flat_predictions
 from dsel.losses.base import Loss
 from dsel.results.candidate_tables import cv_results
 from dsel.results.choice import NAMES_IN_OUTCOME
@@ -502,7 +503,7 @@ class SemiSupervisedSearchCV(LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstim
         >>> search.fit(X, y).predict(X[:3]).tolist()
         [0, 0, 0]
         """
-        return np.asarray(self._call("predict", X))
+        return flat_predictions(self._call("predict", X))
 
     def score(
         self, X: RowsLike, y: LabelsLike, sample_weight: ArrayLike | None = None

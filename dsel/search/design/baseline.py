@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_regressor
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Features, Integers
 from dsel.checks import did_you_mean, listing, raise_first, show
@@ -24,6 +23,7 @@ from dsel.data.identity import content_hash, row_hashes
 from dsel.data.labeled import LabeledRows, are_classes, codes_of, names_of_columns
 from dsel.data.splits import Split
 from dsel.errors import DselWarning, RowError, warn
+from dsel.families.estimator_kinds import check_has_learned
 from dsel.families.predictions import predict_rows
 from dsel.losses.base import no_predictions
 from dsel.losses.baseline_difference import BaselineDifference
@@ -59,14 +59,14 @@ class ConvertingModel:
         """Return one label for each row."""
         n_rows = X.shape[0]
         predicted = predict_rows(self.model, self.rows(X))
-        if predicted.shape not in ((n_rows,), (n_rows, 1)):
+        if predicted.shape != (n_rows,):
             returned = f"{len(predicted)} labels" if predicted.ndim == 1 else "an array"
             shape = f" of shape {predicted.shape}" if predicted.ndim != 1 else ""
             raise PredictedShapeError(
                 f"`predict` of `{self.name}` must return one label for each row, got "
                 f"{returned}{shape} for {n_rows} rows."
             )
-        return predicted.ravel()
+        return predicted
 
     def rows(self, X: Features) -> Any:
         """Return rows with the columns and the type that the model needs."""
@@ -142,9 +142,9 @@ def fitted_model(
                 f"`{name}` must be a {kinds}, got {type(model).__name__}, whose "
                 f"clusters are no labels; fit a classifier to labeled rows."
             )
-        check_is_fitted(
+        check_has_learned(
             model,
-            msg=f"`{name}` must be a fitted model, got a %(name)s that is not "
+            f"`{name}` must be a fitted model, got a %(name)s that is not "
             f"fitted; call its `fit` before.",
         )
     return model

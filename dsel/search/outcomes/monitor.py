@@ -12,7 +12,6 @@ from math import isnan, nan
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.checks import check_level, listing
@@ -80,8 +79,6 @@ def monitor_table(
 ) -> MonitorReport:
     """Test the promises of a search on a table; see `Outcome.monitor`."""
     level = check_level(level)
-    for model in promises.models.values():
-        check_is_fitted(model)
     table = open_new_rows(promises, new_rows, new_labels, separator, encoding)
     column = promises.group_column
     is_there = column is not None and column in (*table.unused, *table.ids)

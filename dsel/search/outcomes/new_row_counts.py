@@ -25,6 +25,7 @@ from dsel.data.unknown_values import (
     merge_unknown_values,
 )
 from dsel.families.estimator_kinds import is_regressor
+from dsel.families.predictions import flat_predictions
 from dsel.losses.base import DistanceLoss, Exceedance, Loss, Rows, Statistic
 from dsel.losses.calls import count_rows, name_loss_in_errors
 from dsel.losses.declared import declare_losses
@@ -176,7 +177,9 @@ class MonitorContext:
             # equal.
             is_duplicate = is_duplicate & self.labeled_ids.may_have(X.given)
         prepared = self.model_rows.prepare(X, row_numbers)
-        predicted = [self._codes(np.asarray(m.predict(prepared))) for m in self.models]
+        predicted = [
+            self._codes(flat_predictions(m.predict(prepared))) for m in self.models
+        ]
         differs = predicted[0] != predicted[-1]  # one model differs nowhere from itself
         y: NDArray[Any] = np.zeros(len(row_numbers), np.int64)
         has_label = np.zeros(len(row_numbers), np.bool_)

@@ -18,6 +18,7 @@ from dsel.checks import attribute_error, check_choice, explain_unknown
 from dsel.data.labeled import LabeledRows
 from dsel.data.lazy import apply_by_block, score_predictions
 from dsel.errors import DselWarning, GuaranteeWarning, names_of, warn
+from dsel.families.predictions import flat_predictions
 from dsel.losses.base import Loss
 from dsel.names import CHOICE, N_LABELED
 from dsel.option_values import MONITOR_LEVEL
@@ -842,10 +843,14 @@ class Outcome:
         function, input_format = getattr(self.models[name], method), self.input_format
 
         def call(rows: Any) -> NDArray[Any]:
-            return np.asarray(input_format.call(function, rows))
+            values = input_format.call(function, rows)
+            # Probabilities of a single class are a column, too.
+            return (
+                flat_predictions(values) if method == "predict" else np.asarray(values)
+            )
 
-        values: NDArray[Any] = apply_by_block(call, X)
-        return values
+        results: NDArray[Any] = apply_by_block(call, X)
+        return results
 
     def predict_interval(self, X: ArrayLike, *, deploy: str | None = None) -> Floats:
         """Return an interval for the target of each row, of a certified regressor.

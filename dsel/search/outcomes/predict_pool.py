@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Integers
 from dsel.candidates import takes_nan
@@ -18,7 +17,7 @@ from dsel.data.labeled import (
 )
 from dsel.data.open import open_pool
 from dsel.errors import GuaranteeWarning, warn
-from dsel.families.estimator_kinds import is_classifier
+from dsel.families.estimator_kinds import check_has_learned, is_classifier
 from dsel.families.predictions import predict_rows
 from dsel.results.place import Place
 from dsel.results.rows import write_rows
@@ -117,7 +116,7 @@ def predict_pool(
             f"{show_model(model)}."
         )
     if isinstance(fitted, BaseEstimator):
-        check_is_fitted(fitted)
+        check_has_learned(fitted)
     opened = open_pool(pool)
     if is_outcome:
         has_frames = model.input_format.library is not None

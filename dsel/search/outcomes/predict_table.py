@@ -19,7 +19,6 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.ensemble import HistGradientBoostingClassifier as Boosting
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Estimator, Features, Floats, Integers
 from dsel.cards import ShownRow
@@ -37,7 +36,7 @@ from dsel.data.unknown_values import (
 )
 from dsel.errors import explain_interrupt
 from dsel.families.estimator_kinds import is_classifier
-from dsel.families.predictions import predict_numbers
+from dsel.families.predictions import flat_predictions, predict_numbers
 from dsel.files import check_new_file
 from dsel.option_values import ALL_ROWS
 from dsel.results.certificate import Certificate
@@ -254,7 +253,6 @@ def predict_table(
     """
     path = None if out is None else check_new_file(out)
     model = deployed.model
-    check_is_fitted(model)
     ids = (id,) if isinstance(id, str) else None if id is None else tuple(id)
     show_progress = on_progress or (lambda done, total: None)
     table = open_table(
@@ -459,7 +457,7 @@ def _most_probable(
 
 def _check_predictions(predicted: Any, n_rows: int) -> NDArray[Any]:
     """Return what a model predicted as an array with one value for each row."""
-    predictions = np.asarray(predicted)
+    predictions = flat_predictions(predicted)
     if predictions.shape != (n_rows,):
         raise ValueError(
             f"`predict` must return a label for each row, got the shape "

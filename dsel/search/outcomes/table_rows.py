@@ -199,7 +199,10 @@ class PoolRows(TableRows):
                 pool, names, input_format.table_schema, argument_of, location
             )
         else:
-            n_columns = getattr(model, "n_features_in_", len(names or columns))
+            # A model of the user's own may not know the number of its features.
+            n_columns = getattr(model, "n_features_in_", input_format.n_columns)
+            if n_columns is None:
+                n_columns = pool.n_columns
             pool = self._take_by_position(pool, n_columns, argument_of)
         self.unused = tuple(n for n in columns if n not in (pool.columns or ()))
         files = [n for n in pool.origin.stamps if n.lower().endswith(PARQUET)]

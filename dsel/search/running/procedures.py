@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import ArrayLike, Estimator
 from dsel.checks import show
+from dsel.families.estimator_kinds import check_has_learned
 from dsel.losses.base import Loss
 from dsel.losses.texts import LOSSES, name_of_text
 from dsel.typing import AnyArray, GroupsLike, LabelsLike, Model, Procedure
@@ -44,9 +44,9 @@ class FunctionEstimator(BaseEstimator):
                 f"{show(model)}, which {lacks}."
             )
         if isinstance(model, BaseEstimator):
-            check_is_fitted(
+            check_has_learned(
                 model,
-                msg=f"the function passed as `model` must return a fitted {self.kind}, "
+                f"the function passed as `model` must return a fitted {self.kind}, "
                 "but its %(name)s is not fitted; call `fit` before it is returned.",
             )
         self.model_: Any = model
