@@ -48,7 +48,7 @@ FOREST: Final = "forest"
 BOOSTING: Final = "boosting"
 CLASSIFIERS: Final = (SVM, LOGISTIC, FOREST, BOOSTING)
 REGRESSORS: Final = (SVM, RIDGE, FOREST, BOOSTING)
-"""Values of ``--model``; `dsel.cli.models` has the models."""
+"""Values of ``--model``; `dsel.cli.named_models` has the models."""
 DEFAULT_MODELS: Final = f"{FOREST},{LOGISTIC}", BOOSTING
 """The default classifiers, in one search, and the default regressor.
 

@@ -15,15 +15,8 @@ To add a bound: write a function in the file of its kind, with Guarantee, Assume
 Source in the docstring, list it here, and add a coverage test that could fail.
 """
 
-from dsel.bounds.baseline import baseline_limits
+from dsel.bounds.baseline_differences import baseline_limits
 from dsel.bounds.binomial import binomial_tail_inversion
-from dsel.bounds.co_validation import (
-    error_ends_from_disagreement,
-    error_from_disagreement,
-    error_variance_from_disagreement,
-    error_variance_from_pairs,
-    pair_error_bound,
-)
 from dsel.bounds.cross_validation import (
     best_fold,
     cv_bound,
@@ -31,9 +24,16 @@ from dsel.bounds.cross_validation import (
     nested_one_fold,
     upper_pool_rows,
 )
+from dsel.bounds.disagreement import (
+    error_ends_from_disagreement,
+    error_from_disagreement,
+    error_variance_from_disagreement,
+    error_variance_from_pairs,
+    pair_error_bound,
+)
 from dsel.bounds.holdout import holdout_bound
 from dsel.bounds.nonconformity import threshold_bound
-from dsel.bounds.queries import (
+from dsel.bounds.queried_differences import (
     mean_difference_limit,
     queried_all_rows,
     queried_difference,

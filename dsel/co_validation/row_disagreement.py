@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from dsel.arrays import Estimator, Features, Floats, Integers, RandomState, Singles
-from dsel.bounds.co_validation import row_disagreement
+from dsel.bounds.disagreement import row_disagreement
 from dsel.candidates import make_candidates, takes_nan
 from dsel.checks import check_integer
 from dsel.data import open_pool

@@ -21,7 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 from dsel.arrays import Floats, Integers
 from dsel.bounds.cross_validation import BoundTerms, upper_pool_rows
 from dsel.bounds.holdout import expected_holdout_bound
-from dsel.bounds.queries import QUERY_SHARES
+from dsel.bounds.queried_differences import QUERY_SHARES
 from dsel.bounds.shares import LABEL_SHARE
 from dsel.errors import OldName
 

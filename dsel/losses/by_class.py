@@ -17,7 +17,7 @@ from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds import binomial_tail_inversion
 from dsel.bounds.binomial import mean_outward, sum_outward, upper_limits
-from dsel.bounds.by_class import (
+from dsel.bounds.class_counts import (
     added_false_predictions,
     added_misses,
     counted_mean_limit,

@@ -49,7 +49,7 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
     Assumes: what the certificate of the search lists; classes that were declared before
     the labels were inspected.
     Source: :func:`dsel.bounds.binomial_tail_inversion` for each fold, the functions of
-    ``dsel.bounds.by_class`` for the model of all rows, and the union bound over all
+    ``dsel.bounds.class_counts`` for the model of all rows, and the union bound over all
     numbers.
 
     Examples

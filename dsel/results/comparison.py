@@ -20,7 +20,7 @@ from dsel.bounds import (
     queried_difference,
     sign_test_limit,
 )
-from dsel.bounds.queries import POOL_SHARE
+from dsel.bounds.queried_differences import POOL_SHARE
 from dsel.cards import ShownRow, render_card
 from dsel.checks import check_truth
 from dsel.results import records

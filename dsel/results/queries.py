@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from dsel.arrays import ArrayLike
 from dsel.bounds import mean_difference_limit, queried_all_rows, sign_test_limit
-from dsel.bounds.queries import QUERY_SHARES
+from dsel.bounds.queried_differences import QUERY_SHARES
 from dsel.cards import ShownRow
 from dsel.errors import OldName
 from dsel.results.queried_labels import (

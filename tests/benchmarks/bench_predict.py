@@ -23,7 +23,7 @@ from pyarrow import csv, parquet
 from sklearn.utils import gen_even_slices
 
 import dsel
-from dsel.cli.models import MODELS, build
+from dsel.cli.named_models import MODELS, build
 from dsel.runtime.clients import count_threads
 from dsel.runtime.tasks import limit_threads
 

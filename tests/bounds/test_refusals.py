@@ -15,17 +15,17 @@ from dsel.bounds import (
     queried_difference,
     upper_pool_rows,
 )
-from dsel.bounds.by_class import (
+from dsel.bounds.class_counts import (
     added_false_predictions,
     added_misses,
     counted_mean_limit,
 )
-from dsel.bounds.co_validation import (
+from dsel.bounds.cross_validation import best_fold, cv_bound
+from dsel.bounds.disagreement import (
     error_from_disagreement,
     pair_error_bound,
     row_disagreement,
 )
-from dsel.bounds.cross_validation import best_fold, cv_bound
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.bounds.holdout import expected_holdout_bound
 from dsel.bounds.nonconformity import threshold_bound

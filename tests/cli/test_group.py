@@ -17,7 +17,7 @@ from dsel import option_values
 from dsel.cli.commands.select import SECTIONS
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.group import COMMANDS, LazyGroup
-from dsel.cli.models import MODELS, REGRESSORS
+from dsel.cli.named_models import MODELS, REGRESSORS
 from dsel.cli.option_types import Fraction
 from dsel.cli.options import WORDS_OF_SHELL, shell_names
 from dsel.errors import ClusterLostError, DselWarning
@@ -239,7 +239,7 @@ def test_main__prints_no_traceback_of_a_read_that_zarr_left(tmp_path):
 
 def calling(monkeypatch, does):
     """Return how `dsel report` ends that does something else."""
-    monkeypatch.setattr("dsel.cli.report.run", does)
+    monkeypatch.setattr("dsel.cli.run_report.run", does)
     return run("report", "memory://results")
 
 

@@ -17,7 +17,7 @@ from distributed import LocalCluster
 from sklearn.datasets import dump_svmlight_file, load_digits
 
 import dsel
-from dsel.cli.models import parse_grid
+from dsel.cli.named_models import parse_grid
 from dsel.search.planning.plan import Plan
 from tests.shell import OWN_CODE, run, succeed
 

@@ -338,7 +338,7 @@ def test_interrupt__says_what_is_stored(tables, monkeypatch, words, text):
     Path("there").mkdir()
     Path("there", "dsel.json").touch()  # results
     for name in ("select", "monitor"):
-        monkeypatch.setattr(f"dsel.cli.{name}.run", interrupt)
+        monkeypatch.setattr(f"dsel.cli.run_{name}.run", interrupt)
     stopped = run("select", "l.csv", "--target", "left", *words)
     assert f"Interrupted. {text}" in " ".join(stopped.output.split())
     assert stopped.exit_code == 130

@@ -23,7 +23,7 @@ from skops import io
 
 import dsel
 from dsel.cli.encoders import days_since_1970
-from dsel.cli.models import MODELS, build
+from dsel.cli.named_models import MODELS, build
 from dsel.errors import DselWarning, StoreMismatchError
 from dsel.least_squares import KernelLeastSquaresClassifier
 from dsel.mcpl import SemiSupervisedLDA

@@ -1,4 +1,4 @@
 """Options and help of each command; importing them takes no time.
 
-The function that a command runs is in the file of the same name one folder above.
+The function that `commands/select.py` runs is in `run_select.py` one folder above.
 """

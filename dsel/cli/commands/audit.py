@@ -21,7 +21,7 @@ from dsel.cli.options import run_from, seed_option
     default=1,
     help="Number of processes; 1 by default.",
 )
-@run_from("dsel.cli.audit")
+@run_from("dsel.cli.run_audit")
 def command() -> None:
     """Run searches on simulated data and count how often their bounds fail.
 

@@ -45,7 +45,7 @@ from dsel.cli.options import (
 @gap_option
 @draw_options
 @model_options
-@run_from("dsel.cli.compare")
+@run_from("dsel.cli.run_compare")
 def command() -> None:
     """Compare two classifiers, OLD and NEW, by where they differ on a pool.
 

@@ -17,7 +17,7 @@ first bound is smaller than that of the hold-out set in 66 of 101 draws.
 
 @click.command(context_settings={"default_map": {"seed": TYPICAL_SEED}})
 @run_options
-@run_from("dsel.cli.demo")
+@run_from("dsel.cli.run_demo")
 def command() -> None:
     """Select an SVM for scikit-learn's digits, and bound its error.
 

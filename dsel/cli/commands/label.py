@@ -50,7 +50,7 @@ class LabelOptions:
 @gap_option
 @text_options
 @output_options
-@run_from("dsel.cli.label", record=LabelOptions)
+@run_from("dsel.cli.run_label", record=LabelOptions)
 def command() -> None:
     """Read LABELS of the queried rows at PLACE, and print what they prove.
 

@@ -64,7 +64,7 @@ class MonitorOptions:
 )
 @gap_option
 @model_options
-@run_from("dsel.cli.monitor", record=MonitorOptions)
+@run_from("dsel.cli.run_monitor", record=MonitorOptions)
 def command() -> None:
     """Test whether the promises of RESULTS still hold on the rows of NEXT_MONTH.
 

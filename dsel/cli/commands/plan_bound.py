@@ -63,7 +63,7 @@ Examples:
     help="Also print how many rows a bound of this size needs.",
 )
 @output_options
-@run_from("dsel.cli.plan_bound")
+@run_from("dsel.cli.run_plan_bound")
 def command() -> None:
     """Print the expected bound of each certificate for these numbers of rows.
 

@@ -55,7 +55,7 @@ def command() -> None:
 @click.option("--chunk-rows", type=click.IntRange(min=1), help="Rows of a chunk.")
 @cluster_options
 @click.option("--quiet", is_flag=True, help="Print nothing.")
-@run_from("dsel.cli.pool", "build")
+@run_from("dsel.cli.run_pool", "build")
 def build() -> None:
     """Convert SOURCE to a zarr pool at PATH, chunk by chunk.
 
@@ -71,6 +71,6 @@ def build() -> None:
 
 @command.command()
 @click.argument("path", type=ExistingPath())
-@run_from("dsel.cli.pool", "info")
+@run_from("dsel.cli.run_pool", "info")
 def info() -> None:
     """Describe the pool at PATH, without reading its rows."""

@@ -57,7 +57,7 @@ class PredictOptions:
 )
 @gap_option
 @model_options
-@run_from("dsel.cli.predict", record=PredictOptions)
+@run_from("dsel.cli.run_predict", record=PredictOptions)
 def command() -> None:
     """Predict every row of NEW with the model in RESULTS.
 

@@ -13,7 +13,7 @@ from dsel.cli.options import ResultsFolder, output_options, run_from
     "URL. A page of an earlier `dsel report` is replaced, any other file is kept.",
 )
 @output_options
-@run_from("dsel.cli.report")
+@run_from("dsel.cli.run_report")
 def command() -> None:
     """Write a page about the run or the comparison in RESULTS.
 

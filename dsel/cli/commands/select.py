@@ -279,7 +279,7 @@ class GroupedCommand(click.Command):
 )
 @trust_option
 @run_options
-@run_from("dsel.cli.select", record=SelectOptions, check_words=check_words)
+@run_from("dsel.cli.run_select", record=SelectOptions, check_words=check_words)
 def command() -> None:
     """Choose a model from labeled rows and bound its error.
 

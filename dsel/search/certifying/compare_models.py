@@ -181,7 +181,7 @@ def compare_models(
     Assumes: A1 for the pool and the rows that the models will get; A4, that neither
     model depends on pool rows, labeled or not, except duplicates of `X_seen`; A7.
     Source: co-validation [1]_, whose disagreement on unlabeled rows shows which labels
-    are worth their cost; the limits of :mod:`dsel.bounds.queries`.
+    are worth their cost; the limits of :mod:`dsel.bounds.queried_differences`.
 
     References
     ----------

@@ -8,7 +8,7 @@ import numpy as np
 from dask.utils import format_bytes
 
 from dsel import names
-from dsel.bounds.queries import QUERY_SHARES
+from dsel.bounds.queried_differences import QUERY_SHARES
 from dsel.cards import ShownRow
 from dsel.checks import listing
 from dsel.data.cache import nbytes_of

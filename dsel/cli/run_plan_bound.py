@@ -9,7 +9,7 @@ import xarray as xr
 
 from dsel import names
 from dsel.cli.commands.plan_bound import ASSUMED_ERROR
-from dsel.cli.models import count_default_candidates
+from dsel.cli.named_models import count_default_candidates
 from dsel.cli.options import OutputOptions
 from dsel.cli.running import SELECT, next_rows, numbers_in, print_json, print_rows
 from dsel.cli.stops import with_options

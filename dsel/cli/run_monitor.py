@@ -11,7 +11,7 @@ import click
 
 from dsel.cli.commands.monitor import MonitorOptions
 from dsel.cli.exit_status import ExitStatus
-from dsel.cli.models import import_from_here
+from dsel.cli.named_models import import_from_here
 from dsel.cli.new_run import offer_new_run
 from dsel.cli.running import (
     columns_in,

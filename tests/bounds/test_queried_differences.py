@@ -11,7 +11,7 @@ from dsel.bounds import (
     queried_difference,
     sign_test_limit,
 )
-from dsel.bounds.queries import QUERY_SHARES
+from dsel.bounds.queried_differences import QUERY_SHARES
 
 
 def lower(count, rows, delta):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from dsel.bounds.co_validation import (
+from dsel.bounds.disagreement import (
     error_ends_from_disagreement,
     error_from_disagreement,
     error_variance_from_disagreement,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dsel.bounds.by_class import (
+from dsel.bounds.class_counts import (
     added_false_predictions,
     added_misses,
     counted_mean_limit,

@@ -9,7 +9,7 @@ from dsel.cards import ShownRow
 from dsel.checks import listing
 from dsel.cli.commands.predict import PredictOptions
 from dsel.cli.exit_status import ExitStatus
-from dsel.cli.models import import_from_here
+from dsel.cli.named_models import import_from_here
 from dsel.cli.new_run import offer_new_run
 from dsel.cli.printing import say
 from dsel.cli.running import (

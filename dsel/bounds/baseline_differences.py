@@ -2,7 +2,7 @@
 
 from dsel import checks
 from dsel.arrays import ArrayLike, Floats
-from dsel.bounds.queries import sign_test_limit
+from dsel.bounds.queried_differences import sign_test_limit
 from dsel.bounds.shares import fold_deltas
 
 

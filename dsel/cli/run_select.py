@@ -17,9 +17,8 @@ import pandas as pd
 from dsel.arrays import Estimator, narrow_objects
 from dsel.checks import describe_unused_columns, list_columns, listing, nearest_name
 from dsel.cli.commands.select import REPORT, SelectOptions, is_report
-from dsel.cli.compare import join_columns, read_all_columns
 from dsel.cli.grids import names_of_models
-from dsel.cli.models import (
+from dsel.cli.named_models import (
     MODELS,
     REGRESSORS,
     build,
@@ -28,6 +27,7 @@ from dsel.cli.models import (
     show_failure,
 )
 from dsel.cli.options import WORDS_OF_SHELL, TextOptions, split_options
+from dsel.cli.run_compare import join_columns, read_all_columns
 from dsel.cli.running import (
     columns_in,
     format_names_columns,

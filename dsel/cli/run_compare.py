@@ -11,7 +11,7 @@ import click
 import numpy as np
 import pandas as pd
 
-from dsel.cli.models import import_from_here
+from dsel.cli.named_models import import_from_here
 from dsel.cli.new_run import combine_missing_columns
 from dsel.cli.options import ClusterOptions, OutputOptions, TextOptions
 from dsel.cli.running import (
