@@ -111,8 +111,9 @@ class SemiSupervisedSearchCV(LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstim
         Dict of parameter to values, list of such dicts, or list of estimators; or
         candidates one by one, such as a ``ParameterSampler``, see `plan_search`.
     certificate : str or None
-        The method of the bound, ``"nested"`` by default; `plan_search` lists all. The
-        bound itself is `certificate_`.
+        The method of the bound; None is ``"nested"``, and `plan_search` lists all. It
+        is an option that `fit` leaves as it is: after that the bound is in
+        `certificate_`.
     deploy : {"one_fold", "all_rows"} or None
         The model of a nested search that is `best_estimator_`: ``"one_fold"``, the
         default, or ``"all_rows"``, which needs a pool. Both are in `models_`.
@@ -402,6 +403,7 @@ class SemiSupervisedSearchCV(LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstim
     certify_with_labels = forward_to_outcome(Outcome.certify_with_labels)
     predict_table = forward_to_outcome(Outcome.predict_table)
     monitor = forward_to_outcome(Outcome.monitor)
+    save = forward_to_outcome(Outcome.save)
 
     @property
     def plot(self) -> Any:
@@ -423,7 +425,7 @@ class SemiSupervisedSearchCV(LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstim
         )
         if f"{name}_" in vars(self):
             end = f"; it is `{name}_` here."
-        elif is_of_outcome:
+        elif is_of_outcome and not name.endswith("_"):
             after = "" if is_fitted else ", after `fit`"
             end = f"; it is `outcome_.{name}` here{after}."
         elif is_of_fit and not is_fitted:

@@ -280,3 +280,18 @@ def test_select__says_which_types_must_be_trusted(tmp_path, monkeypatch):
     new = ["predict", "results", table, "--out", "p.csv"]
     assert run(*new).exit_code == 1
     assert run(*new, "--trust", "my_models.Mine").exit_code == 0
+
+
+def test_outcome__has_the_names_of_a_search_and_a_search_saves_its_outcome(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    search = dsel.SemiSupervisedSearchCV(
+        LogisticRegression(max_iter=500), {"C": [0.1, 1.0]}, random_state=0
+    ).fit(X, y)
+    outcome = search.outcome_
+    assert outcome.bound == outcome.certificate.bound == search.certificate_.bound
+    assert outcome.best_params_ == search.best_params_
+    assert outcome.best_estimator_ is search.best_estimator_
+    search.save(tmp_path / "kept")
+    opened = dsel.open_outcome(tmp_path / "kept")
+    assert opened.choice == search.choice_
+    assert opened.best_params_ == search.best_params_

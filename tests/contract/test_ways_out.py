@@ -49,8 +49,9 @@ def test_prefit__without_an_error_asks_whether_it_was_trained_on_these_rows():
     (lambda _: dsel.losses.accuracy, "it is 1 minus the error: write loss='error'."),
     (lambda _: dsel.bounds.cv_bund, "'cv_bund'; did you mean 'cv_bound'?"),
     (lambda made: made.certificate.bnd, "no attribute 'bnd'; did you mean 'bound'?"),
-    (lambda made: made.bound, "'bound'; it is `choice.bound` here."),
-    (lambda made: made.best_params_, "'best_params_'; it is `choice.params` here."),
+    (lambda made: made.delta, "'delta'; it is `choice.delta` here."),
+    (lambda made: made.choice.best_estimator_,
+     "'best_estimator_'; it is `outcome.model`."),
     (lambda made: made.estimate, "'estimate'; it is `certificate.estimate` here."),
     (lambda made: made.modl, "'modl'; did you mean 'model'?"),
     (lambda made: made.report("x.html"),
@@ -304,6 +305,7 @@ def test_number_without_a_guarantee__is_named_where_the_bound_is_nan():
     other = X + np.arange(len(X))[:, np.newaxis]
     made = dsel.certify(MODEL, X, Y, other, random_state=0, verbose=False)
     assert np.isnan(made.certificate.bound)
+    assert np.isnan(made.bound)
     number = made.certificate.amount(made.certificate.number)
     assert f"the computed {number} is no bound" in str(made)
     assert "\nNumber    `certificate.number` has it, and `certif" in str(made)

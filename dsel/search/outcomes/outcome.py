@@ -190,6 +190,21 @@ class Outcome:
         return self.choice.certificate
 
     @property
+    def bound(self) -> float:
+        """The bound of the deployed model: ``certificate.bound``, NaN without one."""
+        return self.certificate.bound
+
+    @property
+    def best_params_(self) -> Options:
+        """Parameters of the deployed model, as scikit-learn's searches name them."""
+        return self.choice.params
+
+    @property
+    def best_estimator_(self) -> Any:
+        """The deployed model, `model`, as scikit-learn's searches name it."""
+        return self.model
+
+    @property
     def baseline(self) -> BaselineComparison | None:
         """Comparison of the deployed model with the baseline; None without one."""
         return self.choice.baseline
