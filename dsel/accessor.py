@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from dsel.least_squares.loss_cube import LossChoice
     from dsel.results import Certificate, Choice
-    from dsel.results.by_class import CertifiedReport
+    from dsel.results.class_report import CertifiedReport
 
 
 @xr.register_dataset_accessor("dsel")  # type: ignore[no-untyped-call]

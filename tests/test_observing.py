@@ -15,8 +15,8 @@ import dsel
 from dsel.cluster import connect
 from dsel.criteria.base import Settings
 from dsel.results.bounded_values import BoundedValues
-from dsel.results.by_class import CertifiedReport
 from dsel.results.certificate import Certificate
+from dsel.results.class_report import CertifiedReport
 from dsel.runtime.progress import Progress
 
 

@@ -16,7 +16,7 @@ from dsel.data.frames import Frame
 from dsel.families.ensembles import EnsembleFamily
 from dsel.families.family import Candidate, Family
 from dsel.families.generic import ScikitLearnFamily
-from dsel.families.svm.family import KernelSVMFamily
+from dsel.families.svm.svm_family import KernelSVMFamily
 from dsel.results.values import entry_of
 from dsel.typing import AnyArray, Options
 

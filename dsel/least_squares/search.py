@@ -75,7 +75,7 @@ from dsel.least_squares.loss_cube import (
 from dsel.least_squares.target_checks import check_targets
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import Choice
-from dsel.results.by_class import CertifiedReport
+from dsel.results.class_report import CertifiedReport
 from dsel.results.place import CUBE
 from dsel.results.run_store import Store
 from dsel.results.tolerances import ToleranceReport

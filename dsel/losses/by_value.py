@@ -24,7 +24,7 @@ from dsel.bounds.cross_validation import BoundTerms
 from dsel.bounds.shares import fold_deltas
 from dsel.bounds.tolerance import minimum_rows
 from dsel.checks import listing, nearest_name, show
-from dsel.data.duplicates import compared_type
+from dsel.data.duplicate_rows import compared_type
 from dsel.data.frames import Frame, numbers_of
 from dsel.errors import Correction, UndecidedError
 from dsel.losses.base import (

@@ -27,7 +27,7 @@ from dsel.bounds.nonconformity import count_not_above, margin_conformity
 from dsel.candidates import make_candidates, read_grid, with_learner_tags
 from dsel.checks import check_choice, check_delta, check_integer, check_probability
 from dsel.data import open_pool
-from dsel.data.duplicates import content_random, find_equal, known_hashes
+from dsel.data.duplicate_rows import content_random, find_equal, known_hashes
 from dsel.data.frames import merge_entries
 from dsel.data.labeled import check_labels, code_labels, with_columns
 from dsel.data.lazy import LazyScore, takes_dask_arrays

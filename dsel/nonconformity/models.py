@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix, issparse
 
 from dsel.arrays import Features, Floats, Integers
 from dsel.data.cache import process_cache
-from dsel.data.duplicates import make_comparable
+from dsel.data.duplicate_rows import make_comparable
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.assignment import assign_families, name_group

@@ -36,14 +36,14 @@ from dsel.plots.style import (
 )
 from dsel.results import Choice
 from dsel.results.bounded_values import BoundedValues
-from dsel.results.by_class import CertifiedReport
-from dsel.results.by_value import ReportByValue
 from dsel.results.candidate_tables import all_params
 from dsel.results.certificate import Certificate
 from dsel.results.choice_texts import holdout_text
+from dsel.results.class_report import CertifiedReport
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import candidate_dims, check_cube, read_counts
-from dsel.results.prefit import PrefitCertificate
+from dsel.results.prefit_certificate import PrefitCertificate
+from dsel.results.value_report import ReportByValue
 from dsel.rounded_texts import (
     NONE,
     about_percent,

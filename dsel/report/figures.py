@@ -19,11 +19,11 @@ from dsel.plots import (
 from dsel.plots.spread import MOST_CANDIDATES_DRAWN
 from dsel.plots.svg import draw_bounds, draw_svg
 from dsel.results import Choice
-from dsel.results.by_class import CertifiedReport
-from dsel.results.by_value import ReportByValue
+from dsel.results.class_report import CertifiedReport
 from dsel.results.cube import candidate_dims
-from dsel.results.prefit import PrefitCertificate
+from dsel.results.prefit_certificate import PrefitCertificate
 from dsel.results.tolerances import ToleranceReport
+from dsel.results.value_report import ReportByValue
 
 MOST_DRAWN: Final = 20
 """Classes, or values of a column, up to which a report is a figure, too."""

@@ -55,7 +55,7 @@ from dsel.results.choice_texts import (
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import cube_of, read_counts
 from dsel.results.params_texts import params_text, short_params_text
-from dsel.results.prefit import PrefitCertificate
+from dsel.results.prefit_certificate import PrefitCertificate
 from dsel.results.renderings import reword_rows
 from dsel.results.run_tables import RunTables
 from dsel.rounded_texts import confidence, shorten_text

@@ -24,7 +24,7 @@ from dsel.results.certificate import Certificate
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import read_counts
 from dsel.results.params_texts import short_params_text
-from dsel.results.prefit import PrefitCertificate
+from dsel.results.prefit_certificate import PrefitCertificate
 from dsel.results.records import read_attribute
 from dsel.results.run_tables import RunTables
 from dsel.rounded_texts import about_percent, confidence, count_of

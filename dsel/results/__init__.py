@@ -20,18 +20,18 @@ row of a pool.
 from dsel.checks import explain_public
 from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.bounded_values import BoundedValues
-from dsel.results.by_class import CertifiedReport
-from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice
 from dsel.results.choice_parts import BoundedModel
+from dsel.results.class_report import CertifiedReport
 from dsel.results.comparison import ModelComparison
 from dsel.results.model_files import open_model, save_model
 from dsel.results.monitoring import MonitorReport
-from dsel.results.prefit import PrefitCertificate
+from dsel.results.prefit_certificate import PrefitCertificate
 from dsel.results.queries import Queries
 from dsel.results.run_store import open_results, save_results
+from dsel.results.value_report import ReportByValue
 
 __all__ = [
     "BaselineComparison",

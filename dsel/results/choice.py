@@ -16,8 +16,6 @@ from dsel.errors import OldName, Words, names_of, reword
 from dsel.option_values import ALL_ROWS
 from dsel.results import choice_texts, records
 from dsel.results.baseline_comparison import BaselineComparison
-from dsel.results.by_class import CertifiedReport
-from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import (
     Caveat,
     Effect,
@@ -36,11 +34,13 @@ from dsel.results.choice_parts import (
     FoldForecast,
     Params,
 )
+from dsel.results.class_report import CertifiedReport
 from dsel.results.queried_labels import LabelRules
 from dsel.results.queries import EFFECT, NO_QUERIES, Queries, QueryForecast
 from dsel.results.records import older_name
 from dsel.results.renderings import Renderable
 from dsel.results.tolerances import ToleranceReport
+from dsel.results.value_report import ReportByValue
 from dsel.results.values import decode_params, encode_params
 
 T = TypeVar("T")

@@ -9,13 +9,13 @@ from typing import Any, Final, NamedTuple, NoReturn, Self, TypeVar
 from dsel.cards import ShownRow
 from dsel.results import records
 from dsel.results.baseline_comparison import BaselineComparison
-from dsel.results.by_class import CertifiedReport
-from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import Caveat, collect_caveats
 from dsel.results.certificate import Certificate
+from dsel.results.class_report import CertifiedReport
 from dsel.results.params_texts import params_text
 from dsel.results.renderings import Shown
 from dsel.results.tolerances import ToleranceReport
+from dsel.results.value_report import ReportByValue
 from dsel.rounded_texts import about_percent, terminal_width, wrap_line
 
 T = TypeVar("T")

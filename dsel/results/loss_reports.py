@@ -18,14 +18,14 @@ from dsel.losses.joint import Evidence, ModelBounds
 from dsel.option_values import ONE_FOLD
 from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.bounded_values import BoundedValues
-from dsel.results.by_class import CertifiedReport
-from dsel.results.by_value import (
+from dsel.results.class_report import CertifiedReport
+from dsel.results.tolerances import ToleranceReport
+from dsel.results.value_report import (
     ERROR_QUANTITY,
     OFF_BY_QUANTITY,
     SHARE_QUANTITY,
     ReportByValue,
 )
-from dsel.results.tolerances import ToleranceReport
 
 UNNAMED: Final = ""
 """Description of a report's model, until `BoundedModel.name_in_reports` sets it."""

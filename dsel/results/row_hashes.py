@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Bools, Features
-from dsel.data.duplicates import find_equal, known_hashes
+from dsel.data.duplicate_rows import find_equal, known_hashes
 from dsel.data.frames import Frame, encode_rows
 from dsel.data.labeled import LabeledRows
 from dsel.results.place import ROW_HASHES, Place, check_has_results, seal, stamp

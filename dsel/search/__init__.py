@@ -7,7 +7,8 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
    is fitted
 3. `running.execute.execute` opens the store, and only reads it if its run has ended
 4. `running.nested.search_nested` opens the executor and makes the other steps; next to
-   the fits `design.assumptions.compare_pool` compares the pool with the labeled rows
+   the fits `design.assumption_checks.compare_pool` compares the pool with the labeled
+   rows
 5. `engine.fit_loop.FitLoop.fit` prunes, submits fits, and takes their results, in a
    loop; `engine.fit_loop.FitLoop.next_jobs` decides what is fitted next
 6. `engine.fit_batch.FitBatch.run` fits on a worker, each candidate without a pair of

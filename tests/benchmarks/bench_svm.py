@@ -30,7 +30,7 @@ import dsel
 from dsel.data.cache import ByteCache, process_cache
 from dsel.data.splits import fold_splits, random_folds
 from dsel.families.family import Candidate
-from dsel.families.svm.family import KernelSVMFamily
+from dsel.families.svm.svm_family import KernelSVMFamily
 from dsel.runtime.tasks import limit_threads
 from tests.benchmarks.bench_certificates import table
 from tests.benchmarks.measuring import in_turn

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from dsel.data import open_pool
-from dsel.data.duplicates import duplicate_finder
+from dsel.data.duplicate_rows import duplicate_finder
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import labeled_rows, match_pool
 

@@ -8,7 +8,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import dsel
 from dsel.data.groups import is_name_of_identifier, read_row_groups
-from dsel.search.design.folds import scheme_of_pairs
+from dsel.search.design.cv_schemes import scheme_of_pairs
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from dsel.families import check_family
 from dsel.families.family import FitCounts, FittedGroup
 from dsel.families.generic import ScikitLearnFamily
 from dsel.families.predictions import FittedEstimators
-from dsel.families.svm.family import KernelSVMFamily
+from dsel.families.svm.svm_family import KernelSVMFamily
 
 TREES = [DecisionTreeClassifier(max_depth=depth) for depth in (1, 3)]
 

@@ -12,8 +12,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.results import BoundedModel, Certificate, Choice
-from dsel.results.by_class import CertifiedReport
 from dsel.results.caveats import Caveat, Effect, collect_caveats
+from dsel.results.class_report import CertifiedReport
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(120, 2)), np.arange(120) % 2

@@ -20,7 +20,7 @@ from dsel.errors import Words, rename_in_errors, warn_of_old_name
 from dsel.families.estimator_kinds import is_fitted
 from dsel.losses.base import Loss
 from dsel.results.caveats import Caveat, Effect
-from dsel.results.prefit import PrefitCertificate
+from dsel.results.prefit_certificate import PrefitCertificate
 from dsel.runtime.progress import Progress
 from dsel.search.certifying.prefit import certify_prefit
 from dsel.search.design.search_options import SearchOptions

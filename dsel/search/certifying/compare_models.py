@@ -20,7 +20,7 @@ from dsel.checks import (
     listing,
     show,
 )
-from dsel.data.duplicates import FindDuplicates, duplicate_finder
+from dsel.data.duplicate_rows import FindDuplicates, duplicate_finder
 from dsel.data.labeled import (
     LabeledRows,
     match_pool,

@@ -42,9 +42,9 @@ from dsel.results.caveats import (
 )
 from dsel.results.certificate import loss_fields
 from dsel.results.loss_reports import ModelReports
-from dsel.results.prefit import AS_GIVEN, NEW_GROUPS, PrefitCertificate
+from dsel.results.prefit_certificate import AS_GIVEN, NEW_GROUPS, PrefitCertificate
 from dsel.rounded_texts import count_of
-from dsel.search.design.assumptions import (
+from dsel.search.design.assumption_checks import (
     MANY_DUPLICATES,
     TAKE_ONCE,
     count_repeats,

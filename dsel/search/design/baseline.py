@@ -17,7 +17,7 @@ from sklearn.utils import get_tags
 
 from dsel.arrays import Features, Integers
 from dsel.checks import did_you_mean, listing, raise_first, show
-from dsel.data.duplicates import make_comparable
+from dsel.data.duplicate_rows import make_comparable
 from dsel.data.frames import Frame
 from dsel.data.identity import content_hash, row_hashes
 from dsel.data.labeled import LabeledRows, are_classes, codes_of, names_of_columns
@@ -35,7 +35,7 @@ from dsel.results.row_hashes import RowHashes, load_row_hashes
 from dsel.results.values import value_text
 from dsel.rounded_texts import count_of, shorten_text
 from dsel.runtime.versions import installed_versions
-from dsel.search.design.assumptions import MANY_DUPLICATES
+from dsel.search.design.assumption_checks import MANY_DUPLICATES
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.typing import AnyArray, BaselineLike, Model, Options
 

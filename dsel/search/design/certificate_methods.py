@@ -28,6 +28,13 @@ from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import ALL_ROWS, ONE_FOLD, Pruning
 from dsel.results.certificate import Certificate
+from dsel.search.design.cv_schemes import (
+    CVScheme,
+    number_of_folds,
+    scheme_of_folds,
+    scheme_of_pairs,
+    with_leave_one_out,
+)
 from dsel.search.design.expected_bounds import (
     ExpectedBound,
     all_but_one_fold,
@@ -40,13 +47,6 @@ from dsel.search.design.expected_bounds import (
     first_fold_terms,
     mean_of_folds_terms,
     one_fold_terms,
-)
-from dsel.search.design.folds import (
-    CVScheme,
-    number_of_folds,
-    scheme_of_folds,
-    scheme_of_pairs,
-    with_leave_one_out,
 )
 from dsel.search.design.search_options import SearchOptions
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dsel import names
 from dsel.arrays import Integers
-from dsel.data.duplicates import FindDuplicates
+from dsel.data.duplicate_rows import FindDuplicates
 from dsel.data.pool import Block
 from dsel.data.query_rows import merge_smallest, query_words, smallest_rows
 from dsel.data.row_random import (
@@ -27,7 +27,7 @@ from dsel.data.row_random import (
 from dsel.losses.base import FoldCounts, PoolCounts, Predictions, Rows, Statistic
 from dsel.losses.calls import count_pair
 from dsel.results.records import older_name
-from dsel.search.design.folds import OuterNumber
+from dsel.search.design.cv_schemes import OuterNumber
 from dsel.typing import AnyArray, BinCounts, FoldNumbers, RowNumbers, SplitNumbers
 
 UNKNOWN_FOLD: Final = -1

@@ -23,7 +23,7 @@ from dsel.results.cube import error_rates
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.records import from_record
 from dsel.search.design.comparisons import Comparison, QueriedRows
-from dsel.search.design.folds import CVScheme, SplitIndex
+from dsel.search.design.cv_schemes import CVScheme, SplitIndex
 from dsel.search.engine.jobs import (
     CandidateGroup,
     CountedJob,

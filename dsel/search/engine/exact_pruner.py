@@ -16,7 +16,7 @@ from dsel.data.pool import PoolSlice
 from dsel.families.family import FitId
 from dsel.results.fit_messages import FitMessage
 from dsel.search.design.comparisons import UNKNOWN_FOLD, Comparison
-from dsel.search.design.folds import SplitIndex
+from dsel.search.design.cv_schemes import SplitIndex
 from dsel.search.engine.counts import (
     DataSizes,
     ExhaustiveCounts,

@@ -21,7 +21,7 @@ from dsel.families.family import Family, FitCounts, FitId, FittedGroup
 from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Finished, Inputs, Output
 from dsel.search.design.comparisons import Comparison
-from dsel.search.design.folds import SplitIndex
+from dsel.search.design.cv_schemes import SplitIndex
 from dsel.search.engine.count_batch import ComparedModels, ModelSets, count_slice
 from dsel.search.engine.exact_pruner import ExhaustiveTable
 from dsel.search.engine.fit_batch import (

@@ -20,7 +20,7 @@ from dsel.families.family import FitId
 from dsel.results.records import to_record
 from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Finished, Task
-from dsel.search.design.folds import SplitIndex
+from dsel.search.design.cv_schemes import SplitIndex
 from dsel.search.engine.fit_batch import FitBatch
 from dsel.search.engine.job_queue import (
     TASK_SECONDS,

@@ -19,7 +19,7 @@ from dsel.criteria.base import TIE_TOLERANCE
 from dsel.errors import AllFitsFailedError
 from dsel.option_values import Pruning
 from dsel.rounded_texts import name_folds
-from dsel.search.design.folds import CVScheme, InnerTest, ModelRef
+from dsel.search.design.cv_schemes import CVScheme, InnerTest, ModelRef
 from dsel.search.engine.counts import DataSizes, FitTable, NestedCounts
 from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.pruning import PruningDecision, first_proofs, margin_above

@@ -26,7 +26,7 @@ from dsel.results.fit_messages import FitMessage, FitProblem, message_of_text
 from dsel.results.records import older_name, to_record
 from dsel.search.design.baseline import Baseline
 from dsel.search.design.comparisons import QueriedRows
-from dsel.search.design.folds import CVScheme, ModelRef, SplitIndex
+from dsel.search.design.cv_schemes import CVScheme, ModelRef, SplitIndex
 from dsel.typing import Model
 
 

@@ -33,7 +33,7 @@ from dsel.rounded_texts import (
 )
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import OnProgress
-from dsel.search.design.assumptions import (
+from dsel.search.design.assumption_checks import (
     FEWEST_TESTED_ROWS,
     count_copies,
     have_copies,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dsel.arrays import Bools, Floats, Integers
 from dsel.checks import class_of_same_letters
-from dsel.data.duplicates import FindDuplicates, duplicate_finder
+from dsel.data.duplicate_rows import FindDuplicates, duplicate_finder
 from dsel.data.frames import Frame, frame_like
 from dsel.data.labeled import codes_of, match_pool
 from dsel.data.query_rows import merge_smallest, smallest_rows
@@ -35,7 +35,7 @@ from dsel.losses.texts import loss_of_text
 from dsel.results.certificate import Certificate
 from dsel.results.query_files import as_label
 from dsel.runtime.tasks import Inputs, Output
-from dsel.search.design.assumptions import count_repeats, merge_repeats
+from dsel.search.design.assumption_checks import count_repeats, merge_repeats
 from dsel.search.outcomes.deployed_model import ModelRows
 from dsel.search.outcomes.intervals import tolerance_certificates
 from dsel.search.outcomes.new_labels import SEED, NewLabels

@@ -24,12 +24,11 @@ from dsel.names import CHOICE, N_LABELED
 from dsel.option_values import MONITOR_LEVEL
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.baseline_comparison import BaselineComparison
-from dsel.results.by_class import CertifiedReport
-from dsel.results.by_value import ReportByValue
 from dsel.results.certificate_texts import ESTIMATE
 from dsel.results.choice import NAMES_IN_OUTCOME
 from dsel.results.choice_parts import ByModel
 from dsel.results.choice_texts import COMPARED, NEXT
+from dsel.results.class_report import CertifiedReport
 from dsel.results.model_files import dump_model
 from dsel.results.monitoring import MonitorReport
 from dsel.results.place import CUBE, PAIRS
@@ -39,6 +38,7 @@ from dsel.results.renderings import render_lines
 from dsel.results.row_hashes import RowHashes, save_row_hashes
 from dsel.results.run_store import Store
 from dsel.results.tolerances import ToleranceReport
+from dsel.results.value_report import ReportByValue
 from dsel.rounded_texts import terminal_width
 from dsel.runtime.progress import check_verbose, row_progress
 from dsel.search.outcomes.deployed_model import Deployed, InputFormat

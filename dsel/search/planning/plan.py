@@ -21,7 +21,7 @@ from dsel.results.cube import GridAxes
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import Progress, check_verbose
 from dsel.runtime.tasks import limit_threads
-from dsel.search.design.folds import with_leave_one_out
+from dsel.search.design.cv_schemes import with_leave_one_out
 from dsel.search.engine.fit_batch import fit_splits
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_caveats import name_counted_rows, note_on_possible_bound

@@ -12,7 +12,7 @@ from scipy import sparse
 from dsel.arrays import Features, Floats
 from dsel.candidates import caveats_of_parameters
 from dsel.checks import listing, show
-from dsel.data.duplicates import duplicate_finder
+from dsel.data.duplicate_rows import duplicate_finder
 from dsel.data.frames import Frame
 from dsel.data.groups import RowGroups, notes_on_identifiers
 from dsel.data.identity import is_of_dsel
@@ -33,9 +33,9 @@ from dsel.results.caveats import (
 )
 from dsel.results.certificate import LARGE
 from dsel.rounded_texts import count_of, in_percent
-from dsel.search.design.assumptions import DuplicatesAcrossFolds
+from dsel.search.design.assumption_checks import DuplicatesAcrossFolds
 from dsel.search.design.baseline import Baseline, note_on_positions
-from dsel.search.design.folds import CVScheme
+from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.planning.plan_inputs import DividedPool, SearchInputs
 from dsel.search.planning.plan_text import UNREAD_POOL
 from dsel.search.planning.possible_bounds import smallest_limit

@@ -26,7 +26,7 @@ from dsel.search.design.certificate_methods import (
     choose_pruning,
     names_of_methods,
 )
-from dsel.search.design.folds import CVScheme
+from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.jobs import JobContext, PoolReading
 from dsel.search.planning.plan_inputs import CallerSettings, DividedPool, SearchInputs

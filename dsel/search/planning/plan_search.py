@@ -9,9 +9,9 @@ from dsel.data.labeled import one_column
 from dsel.errors import GuaranteeWarning, warn
 from dsel.losses.base import Loss
 from dsel.results.caveats import collect_caveats
-from dsel.search.design.assumptions import DuplicatesAcrossFolds
+from dsel.search.design.assumption_checks import DuplicatesAcrossFolds
 from dsel.search.design.certificate_methods import SchemeRequest, choose_method
-from dsel.search.design.folds import with_leave_one_out
+from dsel.search.design.cv_schemes import with_leave_one_out
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import known_assumptions, plan_caveats

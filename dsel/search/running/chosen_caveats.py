@@ -15,7 +15,7 @@ from dsel.results import BoundedModel, Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.params_texts import params_text
 from dsel.rounded_texts import confidence, count_of, name_folds
-from dsel.search.design.folds import ModelRef
+from dsel.search.design.cv_schemes import ModelRef
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.jobs import JobContext
 from dsel.search.running.procedures import find_searches, returned_model

@@ -19,7 +19,7 @@ from dsel.results import Certificate
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.fit_messages import collect_warnings
 from dsel.rounded_texts import about_percent, count_of
-from dsel.search.design.folds import ModelRef
+from dsel.search.design.cv_schemes import ModelRef
 from dsel.search.engine.jobs import JobContext
 from dsel.typing import AnyArray, Model
 

@@ -13,7 +13,7 @@ from dsel.option_values import Pruning
 from dsel.results import Choice
 from dsel.results.cube import read_counts
 from dsel.search.design.certificate_methods import CertificateMethod
-from dsel.search.design.folds import CVScheme
+from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.engine.exact_pruner import ExactPruner, ExhaustiveTable
 from dsel.search.engine.exhaustive_search import ExhaustiveLoop
 from dsel.search.engine.fit_batch import count_statistics

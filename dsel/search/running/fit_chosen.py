@@ -16,7 +16,7 @@ import numpy as np
 from dsel import names
 from dsel.arrays import Bools, Floats, Integers
 from dsel.criteria.base import Criterion
-from dsel.data.duplicates import duplicate_finder
+from dsel.data.duplicate_rows import duplicate_finder
 from dsel.data.pool_parts import SampledRows
 from dsel.errors import AllFitsFailedError
 from dsel.losses.base import (
@@ -33,7 +33,7 @@ from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.tasks import Task
 from dsel.search.design.comparisons import AllFolds, QueriedRows
-from dsel.search.design.folds import CVScheme, ModelRef
+from dsel.search.design.cv_schemes import CVScheme, ModelRef
 from dsel.search.engine.count_batch import (
     CHOSEN_SET,
     ChosenCountBatch,

@@ -33,7 +33,7 @@ from dsel.option_values import Pruning
 from dsel.results.assumptions import Assumption
 from dsel.results.caveats import Caveat
 from dsel.results.cube import GridAxes
-from dsel.search.design.assumptions import (
+from dsel.search.design.assumption_checks import (
     DuplicatesAcrossFolds,
 )
 from dsel.search.design.certificate_methods import CertificateMethod
@@ -44,7 +44,7 @@ from dsel.search.design.comparisons import (
     Halves,
     RandomFold,
 )
-from dsel.search.design.folds import CVScheme, ModelRef
+from dsel.search.design.cv_schemes import CVScheme, ModelRef
 from dsel.search.engine.inner_searches import count_survivors
 from dsel.search.engine.jobs import JobContext
 from dsel.typing import AnyArray

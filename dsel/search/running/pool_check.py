@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from operator import add
 from typing import Final
 
-from dsel.data.duplicates import duplicate_finder
+from dsel.data.duplicate_rows import duplicate_finder
 from dsel.results.fit_messages import collect_warnings
 from dsel.results.records import from_record, to_record
 from dsel.runtime.clients import current_worker
 from dsel.runtime.tasks import is_task
-from dsel.search.design.assumptions import PoolFacts, PoolFindings, compare_pool
+from dsel.search.design.assumption_checks import PoolFacts, PoolFindings, compare_pool
 from dsel.search.running.run import Run, refuse_unreadable_store
 
 POOL_FACTS_KEY: Final = "pool/facts"

@@ -18,7 +18,7 @@ from dsel.results import Certificate
 from dsel.results.assumptions import VIOLATED, Assumption
 from dsel.results.caveats import OF_NUMBER, Caveat, Effect, collect_caveats
 from dsel.results.certificate import NumberFields
-from dsel.search.design.assumptions import ALARM, MANY_DUPLICATES, PoolFacts
+from dsel.search.design.assumption_checks import ALARM, MANY_DUPLICATES, PoolFacts
 from dsel.search.engine.counts import DataSizes
 from dsel.search.running.planned_search import PlanFacts, PlannedSearch
 

@@ -21,7 +21,7 @@ from dsel.data.cache import ByteCache, process_cache
 from dsel.data.splits import Split, SplitKind
 from dsel.families.assignment import assign_families
 from dsel.families.family import Candidate
-from dsel.families.svm.family import KernelSVMFamily
+from dsel.families.svm.svm_family import KernelSVMFamily
 
 N_FOLDS = FULL = 3
 TOL = 1e-6

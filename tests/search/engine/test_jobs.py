@@ -5,7 +5,7 @@ import pytest
 
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.records import from_record, to_record
-from dsel.search.design.folds import scheme_of_pairs
+from dsel.search.design.cv_schemes import scheme_of_pairs
 from dsel.search.engine.jobs import FitJob, FitResult, FitStatus, join_tests
 
 SPLIT = scheme_of_pairs(5, 50, seed=7, n_candidates=2).splits[0]

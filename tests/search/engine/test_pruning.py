@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from dsel.errors import AllFitsFailedError
-from dsel.search.design.folds import pairs_of_folds, scheme_of_pairs
+from dsel.search.design.cv_schemes import pairs_of_folds, scheme_of_pairs
 from dsel.search.engine.counts import FitTable
 from dsel.search.engine.inner_searches import InnerSearches
 from dsel.search.engine.jobs import FitStatus

@@ -15,7 +15,7 @@ from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import fold_to_deploy
 from dsel.results.caveats import Effect
 from dsel.results.cube import cv_error, read_counts
-from dsel.search.design.assumptions import PoolFacts
+from dsel.search.design.assumption_checks import PoolFacts
 from dsel.search.engine.counts import NestedCounts, PoolTable
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
 from dsel.search.running.bound_chosen import bound_chosen

@@ -26,7 +26,7 @@ from scipy import sparse, stats
 from dsel.arrays import Bools, Features, Floats, Integers
 from dsel.bounds.duplicates import copies_refute_independence
 from dsel.checks import SMALLEST_LEVEL
-from dsel.data.duplicates import duplicate_finder, make_comparable
+from dsel.data.duplicate_rows import duplicate_finder, make_comparable
 from dsel.data.frames import concatenate_rows, encode_rows
 from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
@@ -35,7 +35,7 @@ from dsel.data.pool_parts import SampledRows
 from dsel.data.row_random import SHIFT_STREAM, derive_seed, mix_bits, row_random_at
 from dsel.results.caveats import IF_COPIES, NO_COPIES, Caveat, Effect
 from dsel.results.records import older_name
-from dsel.search.design.folds import CVScheme
+from dsel.search.design.cv_schemes import CVScheme
 
 if TYPE_CHECKING:
     from distributed import Client

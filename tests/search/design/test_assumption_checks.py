@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 import dsel
 from dsel.results.assumptions import VIOLATED, Assumption
 from dsel.results.records import from_record, to_record
-from dsel.search.design.assumptions import (
+from dsel.search.design.assumption_checks import (
     ALARM,
     FEWEST_TESTED_ROWS,
     NearRows,

@@ -9,12 +9,12 @@ from dsel.checks import attribute_error
 from dsel.errors import names_of
 from dsel.results.assumptions import STATEMENTS, Assumption, assumption_rows
 from dsel.results.baseline_comparison import BaselineComparison
-from dsel.results.by_class import CertifiedReport
-from dsel.results.by_value import ReportByValue
 from dsel.results.caveats import caveat_rows, texts_that_void_nothing, warnings_first
 from dsel.results.certificate import Certificate
 from dsel.results.certificate_texts import ESTIMATE, estimate_text, finding_text
+from dsel.results.class_report import CertifiedReport
 from dsel.results.tolerances import ToleranceReport
+from dsel.results.value_report import ReportByValue
 from dsel.rounded_texts import count_of
 
 NAMES_OF_MODEL: Final = (

@@ -5,7 +5,7 @@ import pytest
 from sklearn.svm import SVC
 
 import dsel
-from dsel.search.design.folds import pairs_of_folds, scheme_of_pairs
+from dsel.search.design.cv_schemes import pairs_of_folds, scheme_of_pairs
 
 
 @pytest.mark.parametrize(("k", "n_pairs"), [(3, 3), (4, 6), (5, 10), (6, 15), (8, 16)])
