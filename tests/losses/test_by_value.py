@@ -18,7 +18,7 @@ from dsel.data.groups import read_row_groups
 from dsel.errors import DselWarning, StoreMismatchError
 from dsel.losses.by_value import ValueColumn
 from dsel.results import BoundedValues, Choice, ReportByValue
-from tests.bounds.test_by_class import upper
+from tests.bounds.test_class_counts import upper
 
 N, SITES = 9000, ["A", "B", "C"]
 RNG = np.random.default_rng(3)

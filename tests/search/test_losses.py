@@ -13,13 +13,13 @@ from sklearn.model_selection import ParameterGrid, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from tests.bounds.test_by_class import lower, upper
 
 import dsel
 from dsel import losses, names
 from dsel.bounds.class_counts import counted_mean_limit
 from dsel.losses.by_class import Recall
 from dsel.losses.error_rate import ErrorRate
+from tests.bounds.test_class_counts import lower, upper
 from tests.search.running.test_nested import FailsOnRows
 
 X, NUMBERS = make_classification(
