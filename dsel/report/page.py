@@ -1,5 +1,6 @@
 """The HTML page about a search: values of the cube in a self-contained template."""
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -50,6 +51,7 @@ from dsel.results.candidate_tables import all_params
 from dsel.results.choice_texts import (
     COMPARED,
     deployed_text,
+    unprinted_notes,
     why_useless,
 )
 from dsel.results.comparison import ModelComparison
@@ -231,6 +233,7 @@ def _content_of_search(results: xr.Dataset, tables: RunTables | None) -> dict[st
         "are_squared": is_squared(results),
         "best": best_table(results, choice),
         "classes": class_table(results),
+        "calls": _next_calls(tables),
         "command_of_report": "" if tables is None else tables.command_of_report,
         "confusion": confusion,
         "distances": distance_table(results),
@@ -256,6 +259,7 @@ def _content_of_choice(choice: Choice) -> dict[str, Any]:
         return sorted(reports.values(), key=lambda r: r is not reports[choice.deploy])
 
     words = _plain_words(choice)
+    notes = [("Note", note) for note in unprinted_notes(choice)]
     return {
         "candidate": choice.candidate,
         "certificate": choice.certificate,
@@ -271,7 +275,7 @@ def _content_of_choice(choice: Choice) -> dict[str, Any]:
         "procedure": choice.procedure,
         "reports": order_by_model(choice.by_model("report")),
         "reports_by_value": order_by_model(choice.by_model("report_by_value")),
-        "shown_rows": reword_rows(choice.shown_rows(), words),
+        "shown_rows": reword_rows([*choice.shown_rows(), *notes], words),
         "tolerances": order_by_model(choice.by_model("tolerances")),
         # A reader should meet it before what the bound would mean.
         "useless": reword(why_useless(choice), words),
@@ -282,6 +286,24 @@ def _name_dashed_bars(choice: Choice) -> str:
     """Return a sentence about the bars for comparison; "" without any."""
     texts = [text for name, text in choice.shown_rows() if name == COMPARED]
     return f" Dashed, only to compare: {'; '.join(texts)}." if texts else ""
+
+
+def _next_calls(tables: RunTables | None) -> dict[str, str]:
+    """Return what predicts and what monitors, as the maker of the results writes it."""
+    if tables is None:
+        return {
+            "predict": "outcome.predict_table('new.csv', out='predictions.csv')",
+            "monitor": "outcome.monitor('next_month.csv')",
+        }
+    # Before 0.3 no command was stored.
+    words = [*tables.command]
+    place = words[words.index("--out") + 1] if "--out" in words[:-1] else "RESULTS"
+    return {
+        "predict": shlex.join(
+            ["dsel", "predict", place, "NEW", "--out", "predictions.csv"]
+        ),
+        "monitor": shlex.join(["dsel", "monitor", place, "NEXT_MONTH"]),
+    }
 
 
 def _plain_words(choice: Choice) -> dict[str, str]:
@@ -303,6 +325,7 @@ def _content_of_prefit(prefit: PrefitCertificate) -> dict[str, Any]:
     unit = "groups with one row each" if prefit.n_groups else "rows"
     return {
         "assumptions": prefit.assumptions_in_words,
+        "calls": {},  # the model is the reader's own
         "certificate": prefit,
         "figures": figures_of_prefit(prefit),
         "numbers": {f"{unit} that the model has not seen": prefit.n_labeled},

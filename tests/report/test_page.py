@@ -129,7 +129,7 @@ def test_report_html__begins_with_sections_open_and_comparisons_at_the_figure(
     assert text.index(" labeled rows 200") < at_figure[0]
     places = [text.index(line) for line in compared]
     assert at_figure[0] < min(places) <= max(places) < at_figure[1]
-    assert "those of the proofs; what is not listed is not needed here." in text
+    assert "What is not listed is not needed here." in text
     assert f"Dashed, only to compare: {'; '.join(compared)}." in text
     assert all(text.count(line) == 1 for line in compared)
     pale = "Its pale part is for the pool rows on which the model trained on all"
@@ -195,7 +195,7 @@ def test_report_html__says_why_a_bound_is_below_the_estimate():
         model["certificate"]["estimate"] = 0.9
     results.attrs["choice"] = json.dumps(record)
     text = words(report_html(results))
-    assert "the estimate from all folds (90.0%) is above the bound" in text
+    assert "Below the estimate, 90.0%: the rows that gave this bound were" in text
 
 
 def test_report_html__puts_the_reason_first_where_nothing_is_guaranteed():
@@ -205,7 +205,7 @@ def test_report_html__puts_the_reason_first_where_nothing_is_guaranteed():
     assert text.index("cv_error is an estimate") < text.index("What the bound assumes")
     assert "Error at most" not in text
     assert "wrong on average" not in text
-    assert "About A1" not in text
+    assert "About the two-sample test" not in text
 
 
 def test_report_html__tells_a_loss_and_the_certified_report_of_both_models():
@@ -268,8 +268,8 @@ def test_report_html__stands_alone_and_escapes_what_comes_from_outside(
     assert not [label for label in told if f"<figcaption>{label}" in page]
     above, _, folded = page.partition("<details")
     assert above.count("<svg") == 1
-    assert "About A1" in folded
-    assert "only you can know; the test of A1 can show that it fails, and" in folded
+    assert "About the two-sample test" in folded
+    assert "only you can know; the two-sample test of the first can show that" in folded
     assert not re.search("</details>[^<]*<(?!details|/main)", folded)
 
 
@@ -454,7 +454,7 @@ def test_report_html__explains_an_auc_only_where_it_has_one():
     [reason] = [a.reason for a in outcome.certificate.assumptions if a.name == "A1"]
     assert "copies" in reason
     assert "AUC" not in reason
-    assert "About A1" not in words(report_html(outcome.results))
+    assert "About the two-sample test" not in words(report_html(outcome.results))
 
 
 def test_pages__break_no_line_inside_of_an_option(outcome):
@@ -600,3 +600,21 @@ def test_write_report__names_models_of_python_the_date_and_the_version(tmp_path)
     assert pages[0].startswith(" Is Sign(column=0) better than Sign(column=1)? ")
     assert pages[1].startswith(" How wrong this Sign can be, by 300 rows ")
     assert "if the model has not seen these 300 rows" in pages[1]
+
+
+def test_report_html__has_the_commands_to_copy_and_words_in_place_of_codes(outcome):
+    command = ("dsel", "select", "rows.csv", "--out", "my run", "--seed", "3")
+    tables = RunTables("/data/rows.csv", "bought", command=command)
+    page = report_html(outcome.results, tables)
+    above = page.partition("What the bound assumes")[0]
+    for line in (
+        "dsel predict &#39;my run&#39; NEW --out predictions.csv",
+        "dsel monitor &#39;my run&#39; NEXT_MONTH",
+    ):
+        assert f"<pre>{line}</pre>" in above
+    assert "<pre>outcome.monitor(" in report_html(outcome.results)
+    text = words(page)
+    # A code stands once, next to its assumption: sentences have words.
+    codes = [a.name for a in outcome.certificate.assumptions]
+    assert [text.count(f" {code} ") for code in codes] == [1] * len(codes)
+    assert not [code for code in codes if f"({code})" in text]
