@@ -93,7 +93,12 @@ class FitAndKeepBatch(FitBatch):
             for job in jobs:
                 split = context.scheme.splits[job.split_number]
                 results = make_results(
-                    context, job.candidate_numbers, split, fitted_group, tokens
+                    context.labeled,
+                    context.losses.main,
+                    job.candidate_numbers,
+                    split,
+                    fitted_group,
+                    tokens,
                 )
                 fitted_jobs.append(FittedJob(job, results, nbytes))
             # These predictions have been counted, and would be pickled with a kept

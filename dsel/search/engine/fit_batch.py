@@ -12,11 +12,13 @@ from sklearn.preprocessing import FunctionTransformer
 
 from dsel.arrays import Features, Integers
 from dsel.data.cache import LastUseCache, process_cache
+from dsel.data.labeled import LabeledRows
 from dsel.data.splits import Split
 from dsel.families.family import Cache, FitCounts, FitId, FittedGroup
 from dsel.losses import calls
-from dsel.losses.base import NO_PREDICTION, Counts, Rows, no_predictions
+from dsel.losses.base import NO_PREDICTION, Counts, Loss, Rows, no_predictions
 from dsel.runtime.tasks import Inputs, Output
+from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.engine.jobs import (
     CandidateGroup,
     ChosenFit,
@@ -46,9 +48,12 @@ class FitBatch:
         fitted_jobs: list[FittedJob] = []
         for jobs, fitted_group in fit_jobs(context, self.jobs, self.ending_groups):
             for job in jobs:
-                split = split_of(context, job)
                 results = make_results(
-                    context, job.candidate_numbers, split, fitted_group
+                    context.labeled,
+                    context.losses.main,
+                    job.candidate_numbers,
+                    split_of(context.scheme, job),
+                    fitted_group,
                 )
                 fitted_jobs.append(FittedJob(job, results))
         return Output(fitted_jobs)
@@ -73,16 +78,23 @@ class ChosenFitBatch:
         # A resumed run fits again: slices that were counted before are of this model
         # only if it has the same token.
         tokens = model_tokens(fitted_group, [FitId(candidate, split.number)])
-        [result] = make_results(context, [candidate], split, fitted_group, tokens)
+        [result] = make_results(
+            context.labeled,
+            context.losses.main,
+            [candidate],
+            split,
+            fitted_group,
+            tokens,
+        )
         counts_on_fold = count_statistics(context, split, fitted_group, result)
         # These predictions were counted above, and would be pickled with the model.
         fitted_group.forget_test_predictions()
         return Output([ChosenFit(self.job, result, fitted_group, counts_on_fold)])
 
 
-def split_of(context: JobContext, job: FitJob) -> Split:
+def split_of(scheme: CVScheme, job: FitJob) -> Split:
     """Return the split of a job, without the rows that the job does not test."""
-    split = context.scheme.splits[job.split_number]
+    split = scheme.splits[job.split_number]
     return split if job.part_number is None else split.test_only(job.part_number)
 
 
@@ -101,7 +113,7 @@ def fit_jobs(
     for same_call in jobs_by_call.values():
         first = same_call[0]
         candidate_group = context.candidate_groups[first.group_number]
-        splits = [split_of(context, job) for job in same_call]
+        splits = [split_of(context.scheme, job) for job in same_call]
         # Data that no other fit reads must not push shared data out of the cache.
         cache = last_use if candidate_group.number in ending_groups else shared
         yield (
@@ -114,17 +126,18 @@ def fit_jobs(
 
 
 def make_results(
-    context: JobContext,
+    labeled: LabeledRows,
+    loss: Loss,
     candidate_numbers: Sequence[int],
     split: Split,
     fitted_group: FittedGroup,
     tokens: Mapping[FitId, str] = MappingProxyType({}),
 ) -> tuple[FitResult, ...]:
-    """Return the results of candidates on a split, with the scores of their models."""
+    """Return the results of candidates on a split, with scores by the plan's loss."""
     column = fitted_group.split_numbers.index(split.number)
     scores = zip(
         *(
-            score_candidates(context, fitted_group, split, part_number)
+            score_candidates(labeled, loss, fitted_group, split, part_number)
             for part_number in range(len(split.row_parts))
         ),
         strict=True,
@@ -184,10 +197,13 @@ def fit_splits(
 
 
 def score_candidates(
-    context: JobContext, fitted_group: FittedGroup, split: Split, part_number: int
+    labeled: LabeledRows,
+    loss: Loss,
+    fitted_group: FittedGroup,
+    split: Split,
+    part_number: int,
 ) -> list[float]:
     """Return the score of each candidate on one part of a split's test rows."""
-    loss = context.losses.main
     rows = split.row_parts[part_number]
     column = fitted_group.split_numbers.index(split.number)
     has_failed = fitted_group.fit_counts.has_failed[:, column].tolist()
@@ -204,10 +220,10 @@ def score_candidates(
         return cast(list[float], scores)  # no row is predicted twice
     by_candidate = fitted_group.test_predictions(split.number, part_number)
     if by_candidate is None:
-        by_candidate = predict_labeled_rows(context, fitted_group, split.number, rows)
+        by_candidate = predict_labeled_rows(labeled, fitted_group, split.number, rows)
     # All candidates share one object, since `Rows.memo` keeps what depends on the rows
     # only.
-    tested = Rows(context.labeled.X[rows], context.labeled.y[rows])
+    tested = Rows(labeled.X[rows], labeled.y[rows])
     return [
         loss.largest if failed else calls.score_rows(loss, tested, predictions)
         for predictions, failed in zip(by_candidate, has_failed, strict=True)
@@ -225,7 +241,8 @@ def count_statistics(
     `result` is that of its fit, if it is known. Of a failed fit no row is predicted,
     also if there is a model, such as one that mixes rows.
     """
-    rows, statistics = split.test_rows, context.losses.statistics
+    labeled, rows = context.labeled, split.test_rows
+    statistics = context.losses.statistics
     has_failed = result is not None and result.status is FitStatus.FAILED
     # Errors were counted when the model was fitted.
     counts = [
@@ -236,12 +253,12 @@ def count_statistics(
     ]
     if any(ready is None for ready in counts):
         baseline = None if context.baseline is None else context.baseline.codes[rows]
-        tested = Rows(context.labeled.X[rows], context.labeled.y[rows], baseline)
+        tested = Rows(labeled.X[rows], labeled.y[rows], baseline)
         by_model = fitted_group.test_predictions(split.number, 0)
         if has_failed:
-            by_model = no_predictions((1, len(rows)), context.labeled.y.dtype)
+            by_model = no_predictions((1, len(rows)), labeled.y.dtype)
         elif by_model is None:
-            by_model = predict_labeled_rows(context, fitted_group, split.number, rows)
+            by_model = predict_labeled_rows(labeled, fitted_group, split.number, rows)
         [predictions] = by_model
     return tuple(
         calls.count_rows(statistic, tested, predictions) if ready is None else ready
@@ -250,7 +267,7 @@ def count_statistics(
 
 
 def predict_labeled_rows(
-    context: JobContext,
+    labeled: LabeledRows,
     fitted_group: FittedGroup,
     split_number: int,
     row_numbers: Integers,
@@ -260,7 +277,6 @@ def predict_labeled_rows(
     If `predict` raises, or there is no model, the result is that of `no_predictions`.
     """
     # If `predict` raises, every row counts as an error, which any loss can count.
-    labeled = context.labeled
     shape = (len(fitted_group.candidate_numbers), len(row_numbers))
     predictions = no_predictions(shape, labeled.y.dtype)
     if len(row_numbers):

@@ -164,13 +164,16 @@ def make_bounded_model(
     advice = Advice()
     advice.add(
         caveats_of_failed_folds,
-        context,
+        context.losses,
+        context.scheme,
         chosen.failed_folds,
         joint_bounds,
         unit="row" if search.row_groups is None else "group",
     )
     advice.add(caveats_of_failed_all_rows, search.deploy, chosen.failures, certificate)
-    advice.add(caveats_of_missed_classes, context, certificate, model)
+    advice.add(
+        caveats_of_missed_classes, context.labeled, context.scheme, certificate, model
+    )
     advice.add(caveats_of_unranked_searches, search.labeled, model)
     confusion = advice.call_safely(count_confusion, context, ref, model)
     reports = ModelReports(

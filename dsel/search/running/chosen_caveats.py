@@ -15,9 +15,8 @@ from dsel.results import BoundedModel, Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.params_texts import params_text
 from dsel.rounded_texts import confidence, count_of, name_folds
-from dsel.search.design.cv_schemes import ModelRef
+from dsel.search.design.cv_schemes import CVScheme, ModelRef
 from dsel.search.engine.counts import SearchCounts
-from dsel.search.engine.jobs import JobContext
 from dsel.search.running.procedures import find_searches, returned_model
 from dsel.typing import Options
 
@@ -29,7 +28,8 @@ MOST_FOLDS_NAMED: Final = 3
 
 
 def caveats_of_failed_folds(
-    context: JobContext,
+    losses: DeclaredLosses,
+    scheme: CVScheme,
     failed: Mapping[int, str],
     joint_bounds: JointBounds,
     *,
@@ -43,7 +43,6 @@ def caveats_of_failed_folds(
         return []
     # A failed fit keeps its share of delta: leaving its fold out would divide delta
     # after the fits.
-    scheme = context.scheme
     rows = count_of(int(scheme.fold_rows[list(failed)].sum()), unit)
     causes = [f"{name_folds(fold)}: {reason}" for fold, reason in failed.items()]
     is_too_large = "is"
@@ -56,7 +55,7 @@ def caveats_of_failed_folds(
         f"{len(failed)} of {scheme.n_folds} fits failed "
         f"({listing(causes, MOST_FOLDS_NAMED)}); "
         f"{'its' if len(failed) == 1 else 'their'} {rows} count as "
-        f"{context.losses.unpredicted_text}, so {end}"
+        f"{losses.unpredicted_text}, so {end}"
     )
     return [Caveat(Effect.WARNS, text)]
 

@@ -19,7 +19,7 @@ from dsel.results import Certificate
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.fit_messages import collect_warnings
 from dsel.rounded_texts import about_percent, count_of
-from dsel.search.design.cv_schemes import ModelRef
+from dsel.search.design.cv_schemes import CVScheme, ModelRef
 from dsel.search.engine.jobs import JobContext
 from dsel.typing import AnyArray, Model
 
@@ -258,20 +258,20 @@ def count_confusion(
 
 
 def caveats_of_missed_classes(
-    context: JobContext, certificate: Certificate, model: Model
+    labeled: LabeledRows, scheme: CVScheme, certificate: Certificate, model: Model
 ) -> list[Caveat]:
     """Return caveats about classes that a model misses, which its certificate names.
 
     The fold of the deployed model may have few rows of a rare class, and its search may
     have chosen a model that never predicts this class.
     """
-    labeled, text = context.labeled, certificate.model_text
+    text = certificate.model_text
     if len(labeled.classes) < 2:
         return []
     rows = sample_each_class(labeled.y)
     y, unseen = labeled.y[rows], np.zeros(len(rows), bool)
     if certificate.fold is not None:
-        unseen = np.isin(rows, context.scheme.fold_splits[certificate.fold].test_rows)
+        unseen = np.isin(rows, scheme.fold_splits[certificate.fold].test_rows)
     with collect_warnings(), suppress(Exception):  # other caveats name what raises
         codes = predict_codes(model, labeled.take(rows), labeled.classes)
         return describe_missed_classes(text, y, codes, labeled.classes, unseen)

@@ -16,6 +16,7 @@ import xarray as xr
 from sklearn.base import clone
 
 from dsel.arrays import Estimator
+from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.query_rows import with_pool_index
 from dsel.errors import (
@@ -36,7 +37,6 @@ from dsel.results.place import CUBE, PAIRS, Place, check_claim
 from dsel.results.run_store import Store, check_names, read_query_rows
 from dsel.runtime.progress import progress_display
 from dsel.runtime.versions import installed_versions
-from dsel.search.engine.jobs import JobContext
 from dsel.search.outcomes.outcome import (
     Outcome,
     warn_that_models_are_lost,
@@ -72,7 +72,10 @@ def execute(
         store, why_unstored = None, ""
         if options.out is not None:
             check_names((*search.axes.sizes, *search.axes.coords), "param_grid")
-            tokens = row_tokens(search.context, search.pool, options.client)
+            fitting_pool = search.context.fitting_pool
+            tokens = row_tokens(
+                search.labeled, search.pool, fitting_pool, client=options.client
+            )
             store = stack.enter_context(
                 Store(
                     options.out,
@@ -127,20 +130,21 @@ def _how_to_resume(store: Store | None, seed: int) -> str:
 
 
 def row_tokens(
-    context: JobContext,
+    labeled: LabeledRows,
     pool: Pool | None,
-    client: "Client | None" = None,
+    fitting_pool: Pool | None,
     *,
+    client: "Client | None" = None,
     may_read: bool = True,
 ) -> dict[str, str]:
     """Return tokens that change with the rows, which are read if necessary.
 
     If rows may not be read, tokens that need them are left out.
     """
-    pools = {"pool": pool, "fitting_pool": context.fitting_pool}
+    pools = {"pool": pool, "fitting_pool": fitting_pool}
     versions = installed_versions().items()
     return {
-        "labeled": context.labeled.token,
+        "labeled": labeled.token,
         **{
             name: "none" if rows is None else rows.fingerprint(client)
             for name, rows in pools.items()
@@ -156,7 +160,8 @@ def check_out(search: PlannedSearch, plan_facts: PlanFacts, out: PathLike) -> No
     Raises StoreMismatchError if `out` belongs to another plan. Nothing is written, and
     the pool is not read.
     """
-    tokens = row_tokens(search.context, search.pool, may_read=False)
+    fitting_pool = search.context.fitting_pool
+    tokens = row_tokens(search.labeled, search.pool, fitting_pool, may_read=False)
     columns = search.labeled.columns or ()
     check_claim(Place(out), "search", {**plan_facts.identity, **tokens}, columns)
 
@@ -219,7 +224,8 @@ def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
         cube,
         choice,
         make_models,
-        context=search.context,
+        labeled=search.labeled,
+        loss=search.context.losses.main,
         row_groups=search.row_groups,
         pair_results=store.dataset(PAIRS),
         pool_rows=rows,

@@ -91,7 +91,8 @@ def search_exhaustively(run: Run) -> Outcome:
         cube,
         choice,
         partial(dict, models),
-        context=search.context,
+        labeled=search.labeled,
+        loss=search.context.losses.main,
         row_groups=search.row_groups,
     )
 

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from dsel.checks import check_choice, check_storage_options
 from dsel.data.groups import RowGroups
+from dsel.data.labeled import LabeledRows
 from dsel.data.pool_parts import SampledRows
+from dsel.losses.base import Loss
 from dsel.losses.joint import Evidence
 from dsel.results import Choice
 from dsel.results.run_store import Store
@@ -22,7 +24,6 @@ from dsel.runtime.progress import Progress
 from dsel.runtime.submission import make_executor
 from dsel.search.engine.counts import FitTable, PoolTable
 from dsel.search.engine.job_queue import Engine
-from dsel.search.engine.jobs import JobContext
 from dsel.search.outcomes.deployed_model import InputFormat
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.running.planned_search import PlanFacts, PlannedSearch
@@ -113,25 +114,23 @@ def make_outcome(
     choice: Choice,
     make_models: Callable[[], Mapping[str, Model]],
     *,
-    context: JobContext,
+    labeled: LabeledRows,
+    loss: Loss,
     row_groups: RowGroups | None,
     pair_results: xr.Dataset | None = None,
     pool_rows: pd.DataFrame | None = None,
 ) -> Outcome:
-    """Return the outcome of a run, with inputs of the plan that later calls need.
-
-    These are the labeled rows and the loss, of `context`, and the groups of the rows.
-    """
+    """Return the outcome of a run, with inputs of the plan that later calls need."""
     return Outcome(
         results,
         choice,
         pair_results,
         make_models,
         pool_rows,
-        input_format=InputFormat.of(context.labeled),
-        labeled=context.labeled,
+        input_format=InputFormat.of(labeled),
+        labeled=labeled,
         group_keys=None if row_groups is None else row_groups.group_keys,
-        loss=context.losses.main,
+        loss=loss,
         group_column=None if row_groups is None else row_groups.column,
     )
 

@@ -87,7 +87,13 @@ class RunProgress:
         search, progress = self.search, self.loop_progress
         fits_least, fits_most = search.fits_range()
         if search.method.is_nested:
-            progress += progress_of_chosen(search, n_fits, n_slices)
+            progress += progress_of_chosen(
+                n_fits,
+                n_slices,
+                fits_total=search.n_chosen_fits,
+                slices_total=len(search.slices),
+                n_pool_rows=0 if search.pool is None else search.pool.n_rows,
+            )
         phase_time, whole_time = self._expect_times(progress, fits_least, fits_most)
         self.on_progress(
             replace(
@@ -126,16 +132,21 @@ class RunProgress:
         )
 
 
-def progress_of_chosen(search: PlannedSearch, n_fits: int, n_slices: int) -> Progress:
+def progress_of_chosen(
+    n_fits: int,
+    n_slices: int,
+    *,
+    fits_total: int,
+    slices_total: int,
+    n_pool_rows: int,
+) -> Progress:
     """Return the progress of chosen candidates, whose totals are known in advance."""
-    pool = search.pool
-    slices_total = len(search.slices)
     return Progress(
         fits_done=n_fits,
-        fits_total=search.n_chosen_fits,
+        fits_total=fits_total,
         slices_done=n_slices,
         slices_total=slices_total,
-        pool_rows_done=0 if pool is None else pool.n_rows * n_slices // slices_total,
+        pool_rows_done=n_pool_rows * n_slices // max(1, slices_total),
     )
 
 
