@@ -4,8 +4,9 @@ A command parses, calls one public function, and prints or saves what it returns
 ends with a status of `exit_status.ExitStatus`.
 
 To add a command, write its options as a click command named `command` in a file of
-`commands`, which imports nothing heavy, and its function `run` in a file `run_NAME.py`
-here, which is imported when the command runs; and add a line to `group.COMMANDS`.
+`commands`, which imports nothing heavy, and its function `run` in a file here, such as
+`run_select.py`, which is imported when the command runs; and add a line to
+`group.COMMANDS`.
 """
 
 from dsel.cli.group import main
