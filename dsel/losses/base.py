@@ -12,6 +12,7 @@ residuals.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import ceil
 from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
@@ -305,10 +306,13 @@ class RowSentence:
         rows = f"new {self.rows}"
         if are_in_groups:
             rows = f"{self.rows}, each of a new group,"
+        # A float product may be rounded down to an integer, which is no limit then. The
+        # bound is taken as its shortest text, as where it is printed in percent.
+        limit = self.n_rows * Fraction(repr(float(min(bound, 1.0))))
         values = {
             "rows": f"{self.n_rows:,} {rows}",
             "model": model,
-            "count": f"{ceil(self.n_rows * min(bound, 1.0)):,}",
+            "count": f"{ceil(limit):,}",
             "bound": bound_text,
         }
         # `str.format` would read attributes, and a store may come from a stranger.

@@ -117,7 +117,7 @@ def why_nothing(bound: "Certificate") -> str:
             f"pool"
         )
     if isfinite(bound.disagreement_term) and bound.label_term < bound.largest:
-        first, second = _round_parts(bound)
+        first, second, _ = _round_parts(bound)
         reason = (
             f"{first} from errors on labeled rows and {second} from pool rows "
             f"on which the models differ add up to {bound.most} or more"
@@ -171,8 +171,9 @@ def terms_text(bound: "Certificate") -> str:
             pool += f" and labels of {count_of(bound.n_queried, 'queried row')}"
         if bound.has_large_pool_term:
             return f"no limit below {bound.most} from {pool}"
-        first, second = _round_parts(bound)
-        return f"{first} from {errors}{OF_LABELS}, {second} from {pool}"
+        first, second, together = _round_parts(bound)
+        text = f"{first} from {errors}{OF_LABELS}, {second} from {pool}"
+        return f"{text}; {together}" if together else text
     is_of_one_model = not (bound.is_estimate or bound.divides_delta)
     if is_of_one_model and bound.fold is not None:
         tested = name_folds(bound.fold)
@@ -195,16 +196,25 @@ def part_of_labels(bound: "Certificate") -> str:
     return "of another fold than that of the other bound"
 
 
-def _round_parts(bound: "Certificate") -> tuple[str, str]:
-    """Return both parts of the number, rounded so that the printed texts add up."""
-    first = bound.amount(bound.label_term)
-    pool_term = bound.disagreement_term
-    if bound.is_tolerance or not isclose(bound.label_term + pool_term, bound.unclipped):
-        return first, bound.amount(pool_term)
+def _round_parts(bound: "Certificate") -> tuple[str, str, str]:
+    """Return both parts of the number, and their limit together if it is smaller.
+
+    Every part is rounded by itself: a part that fills up the rounded sum could be
+    printed below its number. The third text is "" if the first two add up to it.
+    """
+    first, second = map(bound.amount, (bound.label_term, bound.disagreement_term))
+    if not isclose(bound.label_term + bound.disagreement_term, bound.unclipped):
+        return first, second, ""
+    together = bound.amount(bound.unclipped)
     unit = "%" if bound.is_rate else ""
-    texts = (bound.amount(bound.unclipped), first)
-    total, label_part = (Decimal(text.removesuffix(unit)) for text in texts)
-    return first, f"{total - label_part}{unit}"
+    *parts, total = (
+        Decimal(text.removesuffix(unit).replace(",", ""))
+        for text in (first, second, together)
+    )
+    if sum(parts) == total:
+        return first, second, ""
+    how = "about" if bound.is_estimate else "at most"
+    return first, second, f"together {how} {together}"
 
 
 def estimate_text(bound: "Certificate", how: str) -> str:

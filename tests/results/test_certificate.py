@@ -3,10 +3,13 @@
 import json
 import re
 from dataclasses import replace
+from decimal import Decimal
 from math import inf, nan
 from types import MappingProxyType
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from dsel.losses.texts import loss_of_text
 from dsel.results.assumptions import Assumption, full_list
@@ -144,9 +147,9 @@ READ = [
       " (A3)\n", " (A5)\n", "\nAssumes   `predict` treats each row by itself (A7)"]),
     ({"label_term": 0.1411, "disagreement_term": 0.00921, "n_duplicates": 1_200,
       "n_unlabeled": 100_000}, True,
-     # The parts add up to the bound as they are printed.
-     ["Origin    14.2% from errors on labeled rows, 0.9% from pool rows on which "
-      "the models differ (nested)",
+     # Each part is a limit; rounded up, they add up to more than the bound.
+     ["Origin    14.2% from errors on labeled rows, 1.0% from pool rows on which "
+      "the models differ; together at most 15.1% (nested)",
       "1,200 of 100,000 pool rows equal labeled rows", " (A4)\n"]),
     ({"assumptions": full_list([VIOLATED]), "caveats": (ESTIMATE,),
       "is_estimate": True},
@@ -263,6 +266,52 @@ def test_choice__of_older_records_has_the_number_of_a_hold_out_set():
         assert old not in dir(choice)
     with pytest.warns(FutureWarning, match="now called `criterion_value`"):
         assert choice.estimate == choice.criterion_value == record["estimate"]
+
+
+LOSS_FIELDS = {
+    "rate": {},
+    "cost": {"loss": "cost", "largest": 5.0, "is_cost": True, "sentence": None},
+    "tolerance": {
+        "loss": "error_quantile=0.9", "largest": inf, "sentence": None, "fraction": 0.9,
+    },
+}  # fmt: skip
+
+
+@given(
+    st.sampled_from([*LOSS_FIELDS]),
+    st.floats(1e-9, 0.9),
+    st.floats(0, 0.9),
+    st.sampled_from([1.0, 0.8]),
+)
+@example("rate", 0.05655, 0.00045, 1.0)  # 5.7% in total, 5.7% from labeled rows
+@example("rate", 0.05700000000000001, 0.0, 1.0)
+def test_certificate__prints_no_limit_below_its_number(kind, labels, pool, less):
+    made = certificate(
+        less * (labels + pool), "all_rows", label_term=labels, disagreement_term=pool,
+        **LOSS_FIELDS[kind],
+    )  # fmt: skip
+    unit = 100 if kind == "rate" else 1
+    numbers = [labels, pool]
+    if "together" in made.terms:
+        assert less == 1.0
+        numbers.append(made.number)
+    printed = re.findall(r"(?:^|, |at most )([\d.,]*\d)%?", made.terms)
+    for text, number in zip(printed, numbers, strict=True):
+        assert Decimal(text.replace(",", "")) >= unit * Decimal(repr(number))
+    if not made.says_nothing:
+        [limit] = re.findall(r"at most ([\d.]+)", made.headline())
+        assert Decimal(limit) >= unit * Decimal(repr(made.number))
+    for count in re.findall("at most ([0-9,]+) ", made.in_numbers_of_rows()):
+        n_rows = Decimal(count.replace(",", ""))
+        assert n_rows >= made.sentence.n_rows * Decimal(repr(made.number))
+
+
+def test_parts__that_add_up_as_printed_have_no_total():
+    made = certificate(0.3, "all_rows", label_term=0.2, disagreement_term=0.1)
+    assert made.terms == (
+        "20.0% from errors on labeled rows, "
+        "10.0% from pool rows on which the models differ"
+    )
 
 
 def test_certificate__of_single_rows_speaks_of_one():
