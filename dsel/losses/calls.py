@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from dsel.arrays import Integers
+from dsel.arrays import Floats, Integers
 from dsel.checks import show
 from dsel.errors import LossError
 from dsel.losses.base import (
@@ -28,6 +28,7 @@ from dsel.losses.base import (
     Statistic,
     stack_folds,
 )
+from dsel.rounded_texts import count_of
 
 
 @contextmanager
@@ -105,6 +106,21 @@ def count_pair(
             f"{show(counts.tolist())}; dsel.losses.check_loss tests it."
         )
     return counts
+
+
+def limits_of_folds(loss: Loss, folds: FoldCounts, delta: float) -> Floats:
+    """Return the limits of the models of all folds, (n_folds,), which hold at once."""
+    with name_loss_in_errors(loss, "limits"):
+        limits = np.asarray(loss.limits(folds, delta), np.float64)
+    # A limit of NaN, such as that of 0 rows, is neither above nor below the others.
+    if limits.shape != folds.n_rows.shape or not (limits >= 0.0).all():
+        raise LossError(
+            f"`loss` {loss!r} must return a number >= 0 for each of "
+            f"{count_of(len(folds.n_rows), 'fold')} from `limits`, and {loss.largest} "
+            f"where the rows say nothing, got {show(limits.tolist())}; "
+            f"dsel.losses.check_loss tests it."
+        )
+    return limits
 
 
 def rate_beyond(loss: Loss) -> float | None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from dsel.arrays import Floats, Integers
+from dsel.arrays import Integers
 from dsel.checks import show
 from dsel.losses.base import (
     Counts,
@@ -27,7 +27,7 @@ from dsel.losses.calls import (
     count_pair,
     count_rows,
     counts_from_errors,
-    name_loss_in_errors,
+    limits_of_folds,
     score_from_errors,
     score_rows,
 )
@@ -117,7 +117,10 @@ def check_loss_on_rows(loss: Loss, rows: Rows) -> None:
     It is the part of `check_loss` that needs neither folds nor a pool, for the rows of
     a plan: a loss may read columns that generated rows do not have.
     """
-    _check_fold(loss, rows, np.arange(rows.X.shape[0]), np.random.default_rng(0))
+    n = rows.X.shape[0]
+    counts = _check_fold(loss, rows, np.arange(n), np.random.default_rng(0))
+    folds = FoldCounts(stack_folds([counts]), np.array([n]))
+    limits_of_folds(loss, folds, CHECK_DIVISION.label_delta)
 
 
 def _check_fold(
@@ -227,12 +230,9 @@ def _count_pool(
 def _check_bounds(loss: Loss, folds: FoldCounts, pool_counts: PoolCounts) -> None:
     """Raise if limits or bounds are below the counts, or do not fall as delta grows."""
     name = type(loss).__name__
-    k = len(folds.n_rows)
-    limits = _limits(loss, folds, CHECK_DIVISION.label_delta)
-    if limits.shape != (k,) or np.isnan(limits).any():
-        raise ValueError(f"{name}.limits must be a number for each of {k} folds.")
+    limits = limits_of_folds(loss, folds, CHECK_DIVISION.label_delta)
     estimates = [loss.estimate(fold) for fold in folds.iter_folds()]
-    surer = _limits(loss, folds, 1e-6)
+    surer = limits_of_folds(loss, folds, 1e-6)
     # A quantile of rows that mostly have no loss may be exactly what was counted.
     is_constant = (surer == limits).all() and any(
         0 < e < loss.largest for e in estimates
@@ -257,12 +257,6 @@ def _check_bounds(loss: Loss, folds: FoldCounts, pool_counts: PoolCounts) -> Non
         )
 
 
-def _limits(loss: Loss, folds: FoldCounts, delta: float) -> Floats:
-    """Return the limits of a loss; an error that it raises names the member."""
-    with name_loss_in_errors(loss, "limits"):
-        return np.asarray(loss.limits(folds, delta))
-
-
 def _check_divided_delta(
     loss: Loss, folds: FoldCounts, pool_counts: PoolCounts
 ) -> None:
@@ -271,8 +265,10 @@ def _check_divided_delta(
     A single fold gets all of the delta of the folds.
     """
     name, delta = type(loss).__name__, CHECK_DIVISION.label_delta
-    together = _limits(loss, folds, delta)
-    alone = np.array([_limits(loss, fold, delta)[0] for fold in folds.iter_folds()])
+    together = limits_of_folds(loss, folds, delta)
+    alone = np.array(
+        [limits_of_folds(loss, fold, delta)[0] for fold in folds.iter_folds()]
+    )
     # Where most rows have no loss, limits of a quantile are what was counted.
     is_above = alone > [loss.estimate(fold) for fold in folds.iter_folds()]
     is_undivided = len(alone) > 1 and is_above.any() and not (alone < together).any()

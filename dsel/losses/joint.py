@@ -22,7 +22,7 @@ from dsel.losses.base import (
     PoolCounts,
     Statistic,
 )
-from dsel.losses.calls import name_loss_in_errors
+from dsel.losses.calls import limits_of_folds, name_loss_in_errors
 from dsel.option_values import ONE_FOLD
 
 NEAR_LIMITS: Final = 0.05
@@ -107,8 +107,7 @@ def fold_to_deploy(limits: Floats, has_model: Bools, ranks: NDArray[np.intp]) ->
 
 def fold_limits(loss: Loss, folds: FoldCounts, division: DeltaDivision) -> Floats:
     """Return the limits of the models of all folds, (n_folds,), which hold at once."""
-    with name_loss_in_errors(loss, "limits"):
-        return loss.limits(folds, division.label_delta)
+    return limits_of_folds(loss, folds, division.label_delta)
 
 
 def bound_models(

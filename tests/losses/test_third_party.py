@@ -361,9 +361,26 @@ class OrderedErrors(ErrorsWhere):
         )
 
 
+class Undefined(ErrorWhere):
+    """Has no limit of several folds with errors."""
+
+    def limits(self, folds, delta):
+        limits = super().limits(folds, delta)
+        has_errors = folds.counts[:, 0] > 0
+        return np.where(has_errors & (len(limits) > 1), np.nan, limits)
+
+
+class Single(ErrorWhere):
+    """Has one limit for all folds."""
+
+    def limits(self, folds, delta):
+        return float(np.max(super().limits(folds, delta)))
+
+
 @pytest.mark.parametrize(
     ("loss", "words"),
     [
+        (Single(0), "`loss` Single number each of 1 fold from `limits`"),
         (Optimistic(0), "Optimistic.score largest nothing predicted"),
         (Scoreless(0), "`loss` score None check_loss"),
         (ErrorWhere(6), "`loss` IndexError score out of bounds"),
@@ -375,3 +392,9 @@ def test_plan__refuses_a_loss_that_fails_on_its_rows(loss, words):
         dsel.plan_search(TREE, GRID, X, Y, POOL, loss=loss, random_state=0)
     assert [word for word in words.split() if word not in str(caught.value)] == []
     assert "\n" not in str(caught.value)
+
+
+def test_limits_of_a_third_party__that_are_no_numbers_are_named_with_the_loss():
+    plan = dsel.plan_search(TREE, GRID, X, Y, loss=Undefined(0), random_state=7)
+    with pytest.raises(dsel.errors.LossError, match="number >= 0 for each of 5 folds"):
+        plan.run()

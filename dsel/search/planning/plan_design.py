@@ -255,7 +255,7 @@ def choose_losses(
         search_options.loss, search_options.report, search_inputs.labeled.classes
     )
     # An error of a loss of the user's own would otherwise appear on a worker, after the
-    # first fits. For limits `check_loss` has rows of its own.
+    # first fits.
     if not type(losses.main).__module__.startswith("dsel."):
         X, y = (
             search_inputs.labeled.X[:LOSS_CHECK_ROWS],
