@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dsel.bounds.duplicates import copies_refute_independence
+from dsel.bounds.duplicates import copies_refute_independence, lower_rate_limits
 
 POPULATIONS = {
     "continuous": lambda rng, n: rng.normal(size=n),
@@ -41,3 +41,9 @@ def test_copies__of_each_record_are_found(n_rows, n_times, share):
     n_copied = round(n_rows * share / n_times)
     each = np.r_[np.full(n_copied, n_times), np.ones(n_rows - n_copied * n_times)]
     assert copies_refute_independence(each, 1e-6)
+
+
+def test_lower_rate_limits__are_unknown_without_rows_alone():
+    limits = lower_rate_limits([0, 0, 2], [0, 0, 2], [0, 5, 2], 0.05)
+    assert np.isnan(limits).tolist() == [True, False, False]
+    assert limits[1:].tolist() == [0.0, 0.0]

@@ -464,6 +464,16 @@ def test_groups__are_certified_by_one_row_of_each():
     assert made.certificate_.certified
 
 
+def test_tolerance__is_certified_where_most_predictions_are_exact():
+    targets = np.where(np.arange(400) % 20 == 0, 5.0, 0.0)
+    always_zero = DummyRegressor(strategy="constant", constant=0.0)
+    made = dsel.certify(always_zero, X, targets, POOL, random_state=0)
+    first, second = made.certificates["one_fold"], made.certificates["all_rows"]
+    assert first.estimate == 0.0
+    assert first.bound == 5.0
+    assert 5.0 <= second.bound < 10.0  # the models never differ
+
+
 def holdout_residuals(plan, alpha):
     """Return residuals on the hold-out set of a model that has not seen it."""
     [split] = plan.search.scheme.fold_splits

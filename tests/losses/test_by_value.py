@@ -250,6 +250,13 @@ def test_values__of_any_type_are_found_in_the_pool():
     assert column.codes(single).tolist() == [2, 2]  # nobody knows which it is
 
 
+def test_column__has_a_number_for_each_value_even_if_no_row_has_the_last_ones():
+    column = ValueColumn("a", 0, ("A", "B", "C"), (3, 2, 2))
+    rows = np.array([["A"], ["A"]], object)
+    assert column.with_rows(rows).rows == (2, 0, 0)
+    assert column.with_rows(np.array([["D"], ["B"]], object)).rows == (0, 1, 0)
+
+
 def test_report__is_text_html_and_a_frame_and_is_read_from_out(tmp_path):
     first, again = (plan().run(out=tmp_path) for _ in range(2))
     report = first.report_by_value()
