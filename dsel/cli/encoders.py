@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -123,6 +123,26 @@ def encoders(
     return [("columns", ColumnTransformer(parts))], shown_rows
 
 
+class _Undecided(NamedTuple):
+    """Columns without an encoder, by what can be done with them."""
+
+    columns: Sequence[Column]
+    reasons: Mapping[str, TextReason]
+    """Reasons by column why it was read as texts, where these name a way to read it."""
+    unnamed: list[str]
+    """Columns for which no reason names a way that keeps them."""
+    keys: list[str]
+    """Columns of numbers that have the names and values of keys."""
+    prose: list[str]
+    """Columns of texts in several words."""
+    ids: list[str]
+    """Columns that may identify rows in the predictions."""
+    dropped: list[str]
+    """All columns but `ids`."""
+    owners: list[str]
+    """The column to which rows may belong in groups; empty if there is none."""
+
+
 def _undecided_error(
     undecided: Sequence[Column],
     X: pd.DataFrame,
@@ -131,48 +151,91 @@ def _undecided_error(
     pool_columns: Collection[str] | None,
 ) -> UndecidedError:
     """Return the error that names columns without an encoder, and what decides them."""
+    sorted_columns = _sort_undecided(undecided, X, why_texts, has_groups, pool_columns)
     shown = "; ".join(
         reason.text
         if (reason := why_texts.get(column.name))
         else _describe_unencodable(column, X[column.name])
         for column in undecided[:10]
     )
-    named = {
+    more = f" (and {len(undecided) - 10} more)" if len(undecided) > 10 else ""
+    error = UndecidedError(
+        f"{shown}{more}.{_advise(sorted_columns)}",
+        *_ways_to_decide(sorted_columns, X, why_texts),
+    )
+    # Else a user mends these columns, and reads of others before the next run.
+    known = {column.name for column in undecided}
+    for name, reason in why_texts.items():
+        if name not in known and name in X and (reason.as_numbers or reason.text):
+            error.add_note(reason.text)
+    return error
+
+
+def _sort_undecided(
+    undecided: Sequence[Column],
+    X: pd.DataFrame,
+    why_texts: Mapping[str, TextReason],
+    has_groups: bool,
+    pool_columns: Collection[str] | None,
+) -> _Undecided:
+    """Return the columns by what can be done with them."""
+    reasons = {
         c.name: reason
         for c in undecided
         if (reason := why_texts.get(c.name))
         and (reason.as_numbers or reason.date_orders)
     }
-    # The reason for a column of amounts already names a way out.
-    unnamed = [c for c in undecided if c.name not in named or named[c.name].date_orders]
-    names = ",".join(column.name for column in unnamed)
     keys = [c.name for c in undecided if c.kind == NUMBER and _holds_keys(X[c.name])]
     # A column with unique values may identify rows in the predictions.
     texts = [c.name for c in undecided if c.kind == TEXT or c.name in keys]
-    singles = [
-        t
-        for t in texts
-        if t not in why_texts and X[t].is_unique and not _is_prose(X[t])
-    ]
+    unexplained = [t for t in texts if t not in why_texts]
+    prose = [t for t in unexplained if _is_prose(X[t])]
+    singles = [t for t in unexplained if X[t].is_unique and t not in prose]
     ids = [t for t in singles if pool_columns is None or t in pool_columns]
     dropped = [c.name for c in undecided if c.name not in ids]
     # Rows of one customer are not independent: without its column a certificate
     # would be about other rows, so that a command names the groups first.
-    owners = [t for t in texts if t in dropped and is_name_of_identifier(t)]
-    owners = [t for t in owners if t not in why_texts and t not in singles]
-    owners = [t for t in owners if not has_groups and not holds_sentences(X[t])][:1]
+    owners = [
+        t
+        for t in unexplained
+        if t in dropped and t not in singles and is_name_of_identifier(t)
+    ]
+    owners = [t for t in owners if not has_groups and not holds_sentences(X[t])]
+    return _Undecided(
+        columns=undecided,
+        reasons=reasons,
+        # The reason for a column of amounts already names a way out.
+        unnamed=[
+            c.name
+            for c in undecided
+            if c.name not in reasons or reasons[c.name].date_orders
+        ],
+        keys=keys,
+        prose=prose,
+        ids=ids,
+        dropped=dropped,
+        owners=owners[:1],
+    )
+
+
+def _ways_to_decide(
+    undecided: _Undecided, X: pd.DataFrame, why_texts: Mapping[str, TextReason]
+) -> list[ShellOptions]:
+    """Return options of commands that decide all columns, the likeliest first."""
+    ids, dropped, owners = undecided.ids, undecided.dropped, undecided.owners
+    reasons = undecided.reasons
     ways = [_options(dropped, ids, owners)]
     if owners:  # nothing in a table shows which of both meanings its keys have
         ways.append(_options(dropped, ids))
     # Another option reads some of the columns, and the rest is left out.
-    rest = [name for name in dropped if name not in named]
-    dated = [reason.date_orders for reason in named.values() if reason.date_orders]
+    rest = [name for name in dropped if name not in reasons]
+    dated = [reason.date_orders for reason in reasons.values() if reason.date_orders]
     # All dates of a table are written in one order.
     orders = [o for o in DATE_ORDERS.values() if all(o in column for column in dated)]
-    for k, order in enumerate(orders if dated else [""] * bool(named)):
+    for k, order in enumerate(orders if dated else [""] * bool(reasons)):
         options = dict.fromkeys(
             option
-            for reason in named.values()
+            for reason in reasons.values()
             for option in reason.as_numbers or [(order, "")]
         )
         # Who reads some amounts as numbers reads all of them so, also those of few
@@ -183,21 +246,23 @@ def _undecided_error(
             if name in X and reason.as_numbers == (("--number", name),)
         )
         ways.insert(k, [*options, *_options(rest, ids, owners)])
-    number_columns = [c.name for c in undecided if _kind(c, X[c.name]) == "values"]
-    if (
-        number_columns
-    ):  # a column of numbers with a few words may have a column for each value
-        rest = [name for name in dropped if name not in number_columns]
-        as_texts = [
-            ("--text", join_names(number_columns)),
-            *_options(rest, ids, owners),
-        ]
-        ways.insert(1, as_texts)
-    if keys:  # their names may mislead
-        ways.append(_with_measured(ways[0], keys))
+    # A column of numbers with a few words may have a column for each value.
+    categories = [c.name for c in undecided.columns if _kind(c, X[c.name]) == "values"]
+    if categories:
+        rest = [name for name in dropped if name not in categories]
+        as_texts = ("--text", join_names(categories))
+        ways.insert(1, [as_texts, *_options(rest, ids, owners)])
+    if undecided.keys:  # their names may mislead
+        ways.append(_with_measured(ways[0], undecided.keys))
+    return ways
+
+
+def _advise(undecided: _Undecided) -> str:
+    """Return the sentences about what a user can decide, after a blank."""
+    columns, unnamed, keys = undecided.columns, undecided.unnamed, undecided.keys
     belong = ""
-    if owners:
-        [owner] = owners
+    if undecided.owners:
+        [owner] = undecided.owners
         belong = (
             f" If rows of one {owner} belong together, write --groups "
             f"{shlex.quote(owner)}: without it the bound would be too small."
@@ -205,40 +270,30 @@ def _undecided_error(
     decisions = []
     if unnamed:
         copied = ""
-        if ids:
+        if ids := undecided.ids:
             copied = (
                 f" (or --id {shlex.quote(','.join(ids))} to copy {_pronoun(ids)} to "
                 f"predictions)"
             )
-        what = _pronoun(undecided)
-        if len(unnamed) < len(undecided):
+        names = ",".join(unnamed)
+        what = _pronoun(columns)
+        if len(unnamed) < len(columns):
             what = names.replace(",", ", ")
         decisions.append(f"leave {what} out by --drop {shlex.quote(names)}{copied}")
     if keys:
         as_numbers = " ".join(f"--number {shlex.quote(key)}" for key in keys)
         is_measured = "it is a measurement" if len(keys) == 1 else "they are measured"
         decisions.append(f"write {as_numbers} if {is_measured}")
-    if len(keys) < len(undecided):
+    if len(keys) < len(columns):
         decisions.append("name a pipeline that encodes them by --model MODULE:OBJECT")
     begin = "else " if belong else "" if unnamed else "or "
     advice = f"{begin}{', or '.join(decisions)}"
-    free = [t for t in texts if t not in why_texts and _is_prose(X[t])]
     keep = "".join(
         f" A model that counts the words of {name!r} may err less: docs/using/"
         f"tables.md, Free text, has its pipeline."
-        for name in free[:1]
+        for name in undecided.prose[:1]
     )
-    error = UndecidedError(
-        f"{shown}{f' (and {len(undecided) - 10} more)' if len(undecided) > 10 else ''}."
-        f"{belong} {advice[:1].upper()}{advice[1:]}.{keep}",
-        *ways,
-    )
-    # Else a user mends these columns, and reads of others before the next run.
-    known = {column.name for column in undecided}
-    for name, reason in why_texts.items():
-        if name not in known and name in X and (reason.as_numbers or reason.text):
-            error.add_note(reason.text)
-    return error
+    return f"{belong} {advice[:1].upper()}{advice[1:]}.{keep}"
 
 
 def _options(

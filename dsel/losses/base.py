@@ -393,7 +393,9 @@ class Loss(Protocol):
     def limits(self, folds: FoldCounts, delta: float) -> Floats:
         """Return upper limits of the models of all folds, (n_folds,).
 
-        All hold at once with probability at least ``1 - delta``.
+        All hold at once with probability at least ``1 - delta``. Each fold has its part
+        of delta by `dsel.bounds.fold_shares`: a certificate prints this part as the one
+        at which the limit of its fold holds.
         """
 
     def bound_all_rows(
