@@ -25,6 +25,7 @@ from dsel.results.queried_labels import LabelRules, OtherSpellingError
 from dsel.results.queries import EFFECT, NO_QUERIES
 from dsel.results.query_files import (
     QUERY_ROWS,
+    add_passed_labels,
     is_comparison,
     keep_labeled_result,
     read_choice,
@@ -40,14 +41,14 @@ def run(options: LabelOptions) -> None:
     print_notes(notes)
     step = f"dsel report {shlex.quote(place)}"
     if isinstance(labeled, ModelComparison):
-        result = keep_labeled_result(place, labeled)
+        result = keep_labeled_result(place, labeled, corrected=options.corrected)
         if output.as_json:
             print_json("label", comparison=result, results=place)
             return
         rows = result.shown_rows()
         print_rows(rows[:1] if output.quiet else [*rows, *next_rows(step)])
         return
-    choice = keep_labeled_result(place, labeled)
+    choice = keep_labeled_result(place, labeled, corrected=options.corrected)
     if output.as_json:
         print_json("label", **choice_content(choice), results=place)
         return
@@ -92,12 +93,15 @@ def _read(options: LabelOptions) -> tuple[ModelComparison | Choice, list[str]]:
     rules = LabelRules(
         options.partial,
         options.allow_unknown,
+        options.corrected,
         labels=f"column {column!r} of {labels!r}",
         partial_option="--partial",
         unknown_option="--allow-unknown",
     )
     if isinstance(result, Choice):
         rules = replace(rules, effect=EFFECT)
+    if options.corrected:
+        add_passed_labels(place, result)
     notes = notes_on_blanks(classes)
     row_labels = read_labels(
         labels, rows, classes, place=place, target=column, like=schema, **text.arguments

@@ -64,7 +64,7 @@ def check_same_labels(
     n = sum(earlier != later for earlier, later in pairs)
     where, way = "they", "pass corrected=True"
     if file:
-        where, way = f"those in {file!r}", "remove this file"
+        where, way = f"those in {file!r}", "write --corrected"
     raise ValueError(
         f"other labels were given before ({n} of {len(pairs)} rows differ), and a "
         f"result is final: to choose among labels would void its limits. If {where} "

@@ -29,6 +29,7 @@ from dsel.results.place import (
     check_has_results,
     read_outcome,
     seal,
+    stamp,
     unseal,
 )
 from dsel.results.queried_labels import check_same_labels
@@ -38,6 +39,8 @@ from dsel.typing import PathLike
 LabeledResult = TypeVar("LabeledResult", Choice, ModelComparison)
 QUERY_ROWS: Final = "query_rows.csv"
 LABELED_RESULT: Final = "answer.json"
+CORRECTIONS: Final = "corrections"
+"""Folder of results with corrected labels, of which the last one counts."""
 TARGET: Final = "target"
 """Key of a record in addition to the fields of a comparison: the column of labels."""
 FORM: Final = "form"
@@ -196,13 +199,19 @@ def read_choice(place: PathLike) -> tuple[Choice, TableSchema | None]:
     return Choice.from_json(outcome["said"]["choice"]), labeled_schema
 
 
-def keep_labeled_result(place: PathLike, result: LabeledResult) -> LabeledResult:
+def keep_labeled_result(
+    place: PathLike, result: LabeledResult, *, corrected: bool = False
+) -> LabeledResult:
     """Store a choice or a comparison with its labels, once; return the stored one.
 
-    Raises ValueError if other labels were stored before.
+    Raises ValueError if other labels were stored before, unless the result has
+    `corrected` ones: then it counts, and what it replaces is kept.
     """
-    where = Place(place, name="place")
-    where.create(LABELED_RESULT, seal(result.to_json().encode()))
+    where, content = Place(place, name="place"), seal(result.to_json().encode())
+    if corrected:
+        where.write({f"{CORRECTIONS}/{stamp()}.json": content})
+        return result
+    where.create(LABELED_RESULT, content)
     stored = read_labeled_result(where, type(result)) or result
     check_same_labels(
         _labels_in(stored), _labels_in(result), f"{where}/{LABELED_RESULT}"
@@ -220,7 +229,34 @@ def _labels_in(result: Choice | ModelComparison) -> Sequence[object] | None:
 def read_labeled_result(
     place: Place, kind: type[LabeledResult]
 ) -> LabeledResult | None:
-    """Return what `keep_labeled_result` stored; None if there is none."""
+    """Return what `keep_labeled_result` stored last; None if there is none."""
+    corrected = place.read_last(CORRECTIONS)
+    if corrected is not None:
+        return kind.from_json(corrected.decode())
+    return _read_first(place, kind)
+
+
+def add_passed_labels(place: PathLike, result: Choice | ModelComparison) -> None:
+    """Add the labels that were stored to those that a result without labels knows.
+
+    Then other labels are counted as corrected ones. Raises ValueError if there are
+    none.
+    """
+    where, kind = Place(place, name="place"), type(result)
+    first: Any = _read_first(where, kind)
+    if first is None:
+        raise ValueError(
+            f"{where} has no labels to correct; leave out --corrected, which is for "
+            f"labels that take the place of others."
+        )
+    owner: Any = result.queries if isinstance(result, Choice) else result
+    last: Any = read_labeled_result(where, kind)
+    known = [tuple(_labels_in(stored) or ()) for stored in (first, last)]
+    owner.passed_labels[owner.rows] = known
+
+
+def _read_first(place: Place, kind: type[LabeledResult]) -> LabeledResult | None:
+    """Return the result with the labels that came first; None if there is none."""
     content = place.read(LABELED_RESULT)
     if content is None:
         return None

@@ -119,6 +119,25 @@ def test_label__prints_both_bounds_and_keeps_the_answer(place):
     other = run("label", folder, back)
     assert other.exit_code == 1
     assert "a result is final" in other.output
+    assert "were wrong, such as those of other rows, write --corrected" in other.output
+    first = (folder / "answer.json").read_bytes()
+    corrected = succeed("label", folder, back, "--corrected").output
+    n_other = int((rows != "no").sum())
+    note = f"other labels of {n_other} rows were passed before, and corrected"
+    assert note in " ".join(corrected.split())
+    # The last result counts, and the one that it replaces is kept.
+    assert (folder / "answer.json").read_bytes() == first
+    assert dsel.open_outcome(folder).choice.queries.n_corrected == n_other
+    assert run("label", folder, back).output == corrected
+    again = run("label", folder, filled(folder, "again.csv"))
+    assert "a result is final" in again.output
+
+
+def test_label__corrects_only_what_was_stored(place):
+    folder, _ = place
+    done = run("label", folder, filled(folder), "--corrected")
+    assert done.exit_code == 1
+    assert "has no labels to correct; leave out --corrected" in done.output
 
 
 @pytest.mark.parametrize(

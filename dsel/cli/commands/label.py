@@ -25,6 +25,7 @@ class LabelOptions:
     target: str | None
     partial: bool
     allow_unknown: bool
+    corrected: bool
     gaps: tuple[str, ...]
     text: TextOptions
     output: OutputOptions
@@ -47,6 +48,12 @@ class LabelOptions:
     is_flag=True,
     help="Accept labels that are no class: each counts against what is to be proved.",
 )
+@click.option(
+    "--corrected",
+    is_flag=True,
+    help="These labels take the place of wrong ones that were stored, such as those of "
+    "other rows: no result decided which labels are right.",
+)
 @gap_option
 @text_options
 @output_options
@@ -60,5 +67,6 @@ def command() -> None:
     labels, in any order; by default that file itself. Rows are found by their
     `pool_row`. The result is stored, and is final: therefore a file in which labels are
     missing or are no class is refused, unless --partial or --allow-unknown say that it
-    is finished.
+    is finished. Other labels are refused, unless --corrected says that the first ones
+    were wrong.
     """
