@@ -61,17 +61,17 @@ def caveats_of_failed_folds(
 
 
 def caveats_of_failed_all_rows(
-    wanted: str, failures: Mapping[ModelRef, str], one_fold: Certificate
+    deploy: str, failures: Mapping[ModelRef, str], one_fold: Certificate
 ) -> list[Caveat]:
     """Return the caveat of a fit on all labels that failed, if it did.
 
-    `wanted` is the name of the model that was to be deployed.
+    `deploy` is the name of the model that was to be deployed.
     """
     if None not in failures:
         return []
     failed = f"the fit on all labels failed ({failures[None]})"
     text = f"{failed}, so it has no model and no bound"
-    if wanted != ALL_ROWS:
+    if deploy != ALL_ROWS:
         return [Caveat(Effect.INFO, text)]
     end = f"; the {one_fold.model_text} is deployed in its place"
     return [Caveat(Effect.WARNS, text + end)]

@@ -52,7 +52,7 @@ def sample_each_class(y: Integers) -> Integers:
 
 
 def describe_missed_classes(
-    model: str,
+    model_text: str,
     y: Integers,
     predicted: Integers,
     classes: AnyArray,
@@ -60,7 +60,7 @@ def describe_missed_classes(
 ) -> list[Caveat]:
     """Return warnings if a model predicts only one class, or finds no row of a class.
 
-    `model` is its description, `y` and `predicted` are class codes of labeled rows, and
+    `model_text` describes it, `y` and `predicted` are class codes of labeled rows, and
     `unseen` marks the rows that it was not trained on.
     """
     labels = classes.tolist()
@@ -69,10 +69,10 @@ def describe_missed_classes(
     some = np.unique(predicted)
     if len(some) == 1 and are_classes(some).all() and len(np.unique(y)) > 1:
         text = (
-            f"the {model} predicted {labels[some[0]]!r} for all of {len(y):,} labeled "
-            f"rows, and found no other class"
+            f"the {model_text} predicted {labels[some[0]]!r} for all of {len(y):,} "
+            f"labeled rows, and found no other class"
         )
-        return [Caveat(Effect.WARNS, text, f"the {model}")]
+        return [Caveat(Effect.WARNS, text, f"the {model_text}")]
     missed = []
     for code in np.unique(y):
         in_class, condition = y == code, ""
@@ -86,7 +86,9 @@ def describe_missed_classes(
     if not missed:
         return []
     misses = listing(missed, MOST_CLASSES_NAMED)
-    return [Caveat(Effect.WARNS, f"the {model} found {misses}", f"the {model}")]
+    return [
+        Caveat(Effect.WARNS, f"the {model_text} found {misses}", f"the {model_text}")
+    ]
 
 
 def rare_classes(labeled: LabeledRows) -> Integers:

@@ -228,7 +228,7 @@ def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
         loss=search.context.losses.main,
         row_groups=search.row_groups,
         pair_results=store.dataset(PAIRS),
-        pool_rows=rows,
+        queried_rows=rows,
     )
 
 

@@ -173,12 +173,14 @@ def fit_chosen(
     chosen_fits = ChosenFitLoop(
         context, engine, chosen_candidates, models_to_fit, progress.show_chosen
     ).fit()
-    failures = find_failures(context.scheme, chosen_fits)
+    chosen_failures = find_failures(context.scheme, chosen_fits)
     if raise_failures:
-        raise_first_failure(context.scheme, failures)
-    check_any_predicts(context, failures)
+        raise_first_failure(context.scheme, chosen_failures)
+    check_any_predicts(context, chosen_failures)
     models = {
-        ref: fit.model for ref, fit in chosen_fits.items() if ref not in failures.of_fit
+        ref: fit.model
+        for ref, fit in chosen_fits.items()
+        if ref not in chosen_failures.of_fit
     }
     fits_by_fold = [chosen_fits[fold] for fold in range(context.scheme.n_folds)]
     fold_counts_of = collect_fold_counts(
@@ -198,7 +200,7 @@ def fit_chosen(
             inner_scores,
         ),
         chosen_fits=chosen_fits,
-        failures=failures.causes,
+        failures=chosen_failures.causes,
         messages=collect_messages(context.scheme, chosen_fits),
     )
 
@@ -285,32 +287,32 @@ def find_failures(
     return ChosenFailures(of_fit, of_predict)
 
 
-def raise_first_failure(scheme: CVScheme, failures: ChosenFailures) -> None:
+def raise_first_failure(scheme: CVScheme, chosen_failures: ChosenFailures) -> None:
     """Raise RuntimeError if a fit failed, with the cause of the first one."""
-    for ref, reason in failures.of_fit.items():
+    for ref, reason in chosen_failures.of_fit.items():
         raise RuntimeError(
             f"what was chosen, {scheme.outer_split(ref).trained_on}: {reason}; leave "
             f"on_failure='raise' out for a bound of the models that can be fitted."
         )
 
 
-def check_any_predicts(context: JobContext, failures: ChosenFailures) -> None:
+def check_any_predicts(context: JobContext, chosen_failures: ChosenFailures) -> None:
     """Raise AllFitsFailedError if no fold has a model that predicts.
 
     A bound needs the model of one fold, whichever it is.
     """
     folds = range(context.scheme.n_folds)
-    if any(fold not in failures.causes for fold in folds):
+    if any(fold not in chosen_failures.causes for fold in folds):
         return
-    first = next((fold for fold in folds if fold not in failures.of_fit), None)
+    first = next((fold for fold in folds if fold not in chosen_failures.of_fit), None)
     what = "what was chosen" if len(context.estimators) > 1 else "the model"
     if first is None:
-        reason = failures.of_fit[0]
+        reason = chosen_failures.of_fit[0]
         begin = f"{what} cannot be fitted:"
         if isinstance(context.estimators[0], FunctionEstimator):
             begin = "your function failed when called"
     else:
-        reason = failures.of_predict[first]
+        reason = chosen_failures.of_predict[first]
         begin = f"{what} cannot predict; `predict` raised on all rows:"
     trained_on = context.scheme.outer_split(first or 0).trained_on
     message = name_column(f"{trained_on}: {reason}", context.labeled)

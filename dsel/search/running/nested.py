@@ -144,7 +144,7 @@ def certify_choices(
         loss=search.context.losses.main,
         row_groups=search.row_groups,
         pair_results=pair_results,
-        pool_rows=read_queried_rows(choice, search.queried_pool, run.options.client),
+        queried_rows=read_queried_rows(choice, search.queried_pool, run.options.client),
     )
 
 
@@ -174,13 +174,13 @@ def make_pair_results(
         (len(s.test_rows), 0 if s.second_part is None else len(s.second_part))
         for s in splits
     ]
-    counts: dict[str, Integers | Floats] = {names.FOLD_ERRORS: table.errors}
+    by_name: dict[str, Integers | Floats] = {names.FOLD_ERRORS: table.errors}
     if is_regression:
-        counts = {names.FOLD_LOSS_MEAN: table.scores}
+        by_name = {names.FOLD_LOSS_MEAN: table.scores}
     return make_pair_cube(
         axes,
         [(split.numbers[0], split.numbers[-1]) for split in splits],
-        counts,
+        by_name,
         np.array(n_rows),
         table.fit_seconds,
     )

@@ -118,7 +118,7 @@ def make_outcome(
     loss: Loss,
     row_groups: RowGroups | None,
     pair_results: xr.Dataset | None = None,
-    pool_rows: pd.DataFrame | None = None,
+    queried_rows: pd.DataFrame | None = None,
 ) -> Outcome:
     """Return the outcome of a run, with inputs of the plan that later calls need."""
     return Outcome(
@@ -126,7 +126,7 @@ def make_outcome(
         choice,
         pair_results,
         make_models,
-        pool_rows,
+        queried_rows,
         input_format=InputFormat.of(labeled),
         labeled=labeled,
         group_keys=None if row_groups is None else row_groups.group_keys,
