@@ -62,14 +62,11 @@ def select_again(errors: Mapping[str, MissingColumnsError]) -> list[Way]:
         if tables is None or not tables.command:
             return []
         out = new_place(place)
-        words = [_shorten(word) for word in tables.command]
+        # A path below this folder is written as it is here.
+        here = f"{os.getcwd()}{os.sep}"
+        words = [word.removeprefix(here) for word in tables.command]
         change = [("--drop", join_names(error.missing)), ("--out", out)]
         commands.append(tuple(with_options(words, change)))
         then = with_options(then, error.corrections)
         then = [out if word == place else word for word in then]
     return [OtherCommands((*commands, tuple(then)))]
-
-
-def _shorten(word: str) -> str:
-    """Return a path below this folder as it is written here."""
-    return word.removeprefix(f"{os.getcwd()}{os.sep}")

@@ -4,7 +4,6 @@ import shlex
 from dataclasses import replace
 
 from dsel.cli.commands.label import LabelOptions
-from dsel.cli.options import TextOptions
 from dsel.cli.running import (
     choice_content,
     next_rows,
@@ -112,13 +111,7 @@ def _read(options: LabelOptions) -> tuple[ModelComparison | Choice, list[str]]:
         return result.with_labels(row_labels, rules), notes
     except OtherSpellingError as error:
         change = f"t[{column!r}] = t[{column!r}].str.strip().replace({error.meant})"
-        file = changed_file(labels, "_respelled", change, **_form(labels, text, schema))
+        [read] = text_source(labels, **text.arguments, like=schema).files
+        form = {"separator": read.separator, "encoding": read.encoding}
+        file = changed_file(labels, "_respelled", change, **form)
         raise UndecidedError(str(error), *([] if file is None else [file])) from error
-
-
-def _form(
-    labels: str, text: TextOptions, schema: TableSchema | None
-) -> dict[str, str | None]:
-    """Return separator and encoding of a file of labels."""
-    [file] = text_source(labels, **text.arguments, like=schema).files
-    return {"separator": file.separator, "encoding": file.encoding}

@@ -134,7 +134,8 @@ def plot_surface(
         folds = _fold_values(results, ranking, other_dims)
         chosen_column = place.get(columns), name
         if not is_list:  # the numbers of candidates have no order
-            _join_dots(plane.values, ax)
+            known = np.flatnonzero(np.isfinite(plane.values))
+            ax.plot(known, plane.values[known], color=MIDDLE, lw=1.0)
         _draw_line(plane.values, dropped.values, folds, chosen_column, axis, ax)
     else:
         values, triangles = (
@@ -388,12 +389,6 @@ def _fold_values(
         return None
     losses = fold_losses(results).values
     return np.sqrt(losses) if ranking.name in _ROOTS else losses
-
-
-def _join_dots(values: Floats, ax: "Axes") -> None:
-    """Draw a line from value to value of a parameter."""
-    known = np.flatnonzero(np.isfinite(values))
-    ax.plot(known, values[known], color=MIDDLE, lw=1.0)
 
 
 def _draw_line(

@@ -83,6 +83,7 @@ def open_outcome(
     statements = record["said"]
     choice = Choice.from_json(statements["choice"])
     labeled = read_labeled_result(where, Choice)
+    tables = load_run_tables(place, storage_options=storage_options)
     results = open_results(place, storage_options=storage_options)
     pairs = None
     if PAIRS in record["datasets"]:
@@ -101,12 +102,6 @@ def open_outcome(
         read_input_format(
             place, statements, InputFormat(), storage_options=storage_options
         ),
-        group_column=_group_column(place, storage_options),
+        group_column=None if tables is None else tables.groups,
         labeled_hashes=load_row_hashes(place, storage_options=storage_options),
     )
-
-
-def _group_column(place: PathLike, storage_options: Options | None) -> str | None:
-    """Return the column with the keys of groups that the command of a run named."""
-    tables = load_run_tables(place, storage_options=storage_options)
-    return None if tables is None else tables.groups

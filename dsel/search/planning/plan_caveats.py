@@ -478,11 +478,6 @@ def _fewer_folds(
     return [[("--cv", str(k))] for k in folds[:1]]
 
 
-def _may_be_useful(search: PlannedSearch, n_folds: int) -> bool:
-    """Return whether a bound from that many folds may say something of use."""
-    return smallest_limit(search, n_folds=n_folds) <= USELESS
-
-
 def _check_finite_tolerance(search: PlannedSearch) -> None:
     """Raise UndecidedError if the rows are too few for any finite tolerance."""
     losses, scheme = search.context.losses, search.scheme
@@ -516,7 +511,9 @@ def check_possible_bound(search: PlannedSearch) -> None:
         name = "`y` has" if search.row_groups is None else "`groups` have"
         raise UndecidedError(
             f"{name} too few rows for a bound of {what!r}: {note}.",
-            *_fewer_folds(search, lambda k: _may_be_useful(search, k)),
+            *_fewer_folds(
+                search, lambda k: smallest_limit(search, n_folds=k) <= USELESS
+            ),
         )
     if search.method.is_nested:
         _check_finite_tolerance(search)
