@@ -71,6 +71,7 @@ WORDS_OF_SHELL: Final[Words] = {
     " (`other_records`)": "",
     "`write_pool` or `dsel": "`dsel",
     "pass delta=": "pass --delta ",
+    "% with delta=": "% with --delta ",
     "numbers of certified_report()": "numbers of the report",
     "numbers of report_by_value()": "limits by value",
     "and report_by_value() share": "and the limits by value share",
