@@ -157,7 +157,7 @@ LABEL_TERM = _number("label_term", _JUDGED, "part of the value from labeled rows
 DISAGREEMENT_TERM = _number("disagreement_term", _JUDGED,
     "part of the value from the pool")
 CANDIDATE_DELTA = _number("candidate_delta", _JUDGED,
-    "probability that the bound of the candidate may fail")
+    "probability that the bound of the candidate may fail; missing of an estimate")
 PRIOR_SHARE = _number("prior_share", _EACH,
     "share of delta that the prior gives to the candidate")
 DELTA = _number("delta", (CRITERION,),

@@ -35,6 +35,7 @@ cube."""
 OPTIONAL_VARIABLES: Final = {
     names.LABEL_TERM,
     names.DISAGREEMENT_TERM,
+    names.CANDIDATE_DELTA,
     names.FIT_PROBLEM,
 } | {
     variable.name
@@ -229,13 +230,14 @@ def with_criteria(
     cube: xr.Dataset,
     terms: Mapping[str, CriterionTerms],
     *,
-    candidate_deltas: ArrayLike,
+    candidate_deltas: Mapping[str, ArrayLike],
     delta: float,
 ) -> xr.Dataset:
     """Return the cube with the values that criteria give every candidate.
 
-    `terms` have the values of every criterion, by its name; `candidate_deltas` divide
-    `delta` among the candidates.
+    `terms` have the values of every criterion, by its name; `candidate_deltas` of a
+    criterion divide `delta` among the candidates that it bounds, and an estimate has
+    none. A cube of estimates alone lacks the variable.
     """
     n = len(terms)
     status = cube[names.STATUS]
@@ -245,7 +247,10 @@ def with_criteria(
             [term.disagreement_term for term in terms.values()]
         ),
     }
-    deltas = np.tile(np.broadcast_to(candidate_deltas, status.size), n)
+    deltas = [
+        np.broadcast_to(candidate_deltas.get(name, np.nan), status.size)
+        for name in terms
+    ]
     values |= {names.CANDIDATE_DELTA: deltas, names.DELTA: np.full(n, float(delta))}
     variables = _variables(values, status.sizes, {names.CRITERION: n})
     by_name = {name: term.value for name, term in terms.items()}

@@ -116,6 +116,23 @@ def test_cube__estimates_stand_by_criterion(run):
         xr.testing.assert_allclose(*both)
 
 
+@pytest.mark.parametrize(
+    ("kind", "deltas"),
+    [
+        # The choice of a nested search is bounded at the whole delta.
+        ("nested", None),
+        ("cv_error", None),
+        ("cv_bound", {"cv_bound": 0.05 / 8, "cv_error": np.nan}),
+    ],
+)
+def test_cube__has_shares_of_delta_only_of_bounds(kind, deltas):
+    cube = cube_of(kind)
+    assert ("candidate_delta" in cube) == (deltas is not None)
+    for criterion, share in (deltas or {}).items():
+        of_candidates = cube["candidate_delta"].sel(criterion=criterion)
+        np.testing.assert_array_equal(of_candidates, np.full((4, 2), share))
+
+
 def test_cube__pruned_candidates_keep_their_cells():
     cube = searched("cv_bound", "exact").results
     pruned = cube["status"] == 1

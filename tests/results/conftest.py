@@ -41,4 +41,4 @@ def cube(axes, rng):
         attributes={"seeds": {"folds": 3}, "is_pruned": True, "client": None},
     )  # fmt: skip
     told = {"cv_error": terms(1.0), "nested": terms()}
-    return with_criteria(made, told, candidate_deltas=0.01, delta=0.05)
+    return with_criteria(made, told, candidate_deltas={"nested": 0.01}, delta=0.05)

@@ -139,9 +139,10 @@ def add_criteria(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dat
     # The plan's criterion comes first: `first_criterion` reads it from this place.
     criteria = [criterion, *(c for c in free if counts.keys() >= set(c.needs))]
     terms = {c.name: c.evaluate(counts, settings) for c in criteria}
-    cube = with_criteria(
-        cube, terms, candidate_deltas=settings.candidate_deltas, delta=delta
-    )
+    # An estimate bounds no candidate. That of a nested search divides no delta at all:
+    # the choice is bounded at the whole one.
+    deltas = {c.name: settings.candidate_deltas for c in criteria if c.is_guarantee}
+    cube = with_criteria(cube, terms, candidate_deltas=deltas, delta=delta)
     return cube.assign_attrs({TOKEN: content_token(cube)})
 
 
