@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import make_classification
+from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.criteria import CRITERIA
@@ -167,6 +169,59 @@ def test_page_why__has_the_bounds_of_plan_bound():
         bounds = plan.bound.sel(certificate=certificates, n_folds=5).values
         found = [float(cell) for cell in cells.split(" | ")]
         assert found == pytest.approx(bounds, abs=5e-4)
+
+
+def test_page_defaults__has_the_numbers_of_plan_bound():
+    page = " ".join((ROOT / "docs/using/defaults.md").read_text().split())
+    ends = [(300, 0.02), (10_000, 0.2)]
+    assert "from 300 labels and an error of 2% to 10,000 labels and an error of" in page
+
+    def ratios(certificate="one_fold", **options):
+        """Return how much larger than by default the bound is, at both ends."""
+        found = []
+        for n_labeled, error in ends:
+            case = {"n_candidates": 100, "error": error}
+            other = dsel.plan_bound(n_labeled, 100_000, **case, **options).bound
+            default = dsel.plan_bound(n_labeled, 100_000, **case).bound
+            ratio = other.sel(certificate=certificate) / default.sel(
+                certificate="one_fold", n_folds=5, drop=True
+            )
+            found.append(float(ratio.item()))
+        return sorted(found)
+
+    def percent(**options):
+        least, most = (f"{100 * ratio - 100:.0f}" for ratio in ratios(**options))
+        return f"{least} to {most}%"
+
+    # The error and a report of n classes are 1 + 2 n limits, at equal shares of delta.
+    assert f"take 0.01: the bound gets {percent(delta=0.01)} larger" in page
+    assert f"by {percent(delta=0.05 / 5)} with two classes" in page
+    assert f"by {percent(delta=0.05 / 21)} with ten" in page
+    assert f"the bound is {percent(cv=10)} larger" in page
+    least, most = ratios("cv_bound")
+    assert f"it is {least:.1f} to {most:.1f} times as large" in page
+
+
+def test_page_defaults__has_the_numbers_of_plans():
+    page = " ".join((ROOT / "docs/using/defaults.md").read_text().split())
+    X, y = make_classification(300, random_state=0)
+
+    def plan(**options):
+        grid = {"max_depth": [*range(1, 11)]}  # ten candidates
+        model = DecisionTreeClassifier()
+        return dsel.plan_search(model, grid, X, y, random_state=0, **options)
+
+    def least_bound(**options):
+        return re.search("bound +(.*%) or more, even if no", str(plan(**options)))[1]
+
+    default = plan()
+    assert f"without any error has a bound of {least_bound()}" in page
+    assert least_bound(report=True) == least_bound(delta=0.05 / 5)
+    pairs = [len(each.search.scheme.splits) for each in (default, plan(cv=10))]
+    assert "without {} pairs of folds; with `cv=10` without {}".format(*pairs) in page
+    _, n_all = plan(prune=False).search.fits_range()
+    most, least = (100 - 100 * n / n_all for n in default.search.fits_range())
+    assert f"saves {least:.0f} to {most:.0f}% of the fits of ten candidates" in page
 
 
 @pytest.mark.cluster
