@@ -247,10 +247,12 @@ def with_criteria(
             [term.disagreement_term for term in terms.values()]
         ),
     }
-    deltas = [
-        np.broadcast_to(candidate_deltas.get(name, np.nan), status.size)
-        for name in terms
-    ]
+    deltas = np.array(
+        [
+            np.broadcast_to(candidate_deltas.get(name, np.nan), status.size)
+            for name in terms
+        ]
+    )
     values |= {names.CANDIDATE_DELTA: deltas, names.DELTA: np.full(n, float(delta))}
     variables = _variables(values, status.sizes, {names.CRITERION: n})
     by_name = {name: term.value for name, term in terms.items()}
