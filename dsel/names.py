@@ -182,6 +182,10 @@ OUTER_DUPLICATE_APART: Final = _statistic("outer_duplicate_apart")
 
 # Attributes: caveats and assumptions, in JSON; which models the fold errors are of;
 # and, of a coordinate of folds or halves, how many the search has.
+CLASS_ROWS: Final = "class_rows"
+"""Attribute: labeled rows of each class."""
+CLASS_GROUPS: Final = "class_groups"
+"""Attribute: groups whose counted row is of each class, where rows come in groups."""
 CONSTANT: Final = "constant_prediction"
 """Attribute: the best constant prediction, a class or the median, and its loss."""
 COPIED_ROWS: Final = "copied_rows"

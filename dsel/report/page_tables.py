@@ -1,7 +1,7 @@
 """Tables of the page: classes, candidates, and what is known of the run."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from dsel.results.candidate_tables import (
     candidate_table,
     class_rows,
 )
+from dsel.results.certificate import ONE_OF_EACH
 from dsel.results.params_texts import short_params_text
 from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import about_percent, in_percent
@@ -43,7 +44,8 @@ SHOWN_ELSEWHERE: Final = (
     names.CAVEATS,
     names.CONSTANT,
     "choice",
-    "class_rows",
+    names.CLASS_GROUPS,
+    names.CLASS_ROWS,
     "creation_library",  # dsel, whose version is shown
     "creation_library_version",
 )
@@ -66,10 +68,24 @@ def class_table(results: xr.Dataset) -> list[list[str]]:
     rows = class_rows(results)
     if not rows or len(rows) > MOST_CLASSES:
         return []
+    groups = class_rows(results, names.CLASS_GROUPS)
+    counted = groups or rows
+    columns = {
+        "labeled rows": {c: f"{n:,}" for c, n in rows.items()},
+        "of all rows": _shares(rows),
+    }
+    if groups:  # the numbers of the page are about these
+        columns[f"of {ONE_OF_EACH}"] = _shares(groups)
+    ordered = sorted(rows, key=lambda name: (-counted[name], -rows[name]))
+    return [["class", *columns]] + [
+        [name, *(texts[name] for texts in columns.values())] for name in ordered
+    ]
+
+
+def _shares(rows: Mapping[str, int]) -> dict[str, str]:
+    """Return the share of each class among rows, as text."""
     total = sum(rows.values())
-    ordered = sorted(rows.items(), key=lambda item: -item[1])
-    table = [["class", "labeled rows", "of all rows"]]
-    return table + [[name, f"{n:,}", about_percent(n / total)] for name, n in ordered]
+    return {name: about_percent(n / total) for name, n in rows.items()}
 
 
 def confusion_table(results: xr.Dataset, fold: int | None = None) -> list[list[str]]:

@@ -31,9 +31,12 @@ CV_ERROR: Final = "cv_error"
 """Column of the mean error on held-out folds; also the name of that criterion."""
 
 
-def class_rows(cube: xr.Dataset) -> dict[str, int]:
-    """Return the number of labeled rows of each class; empty for numeric targets."""
-    stored = (json.loads(cube.attrs.get(n, "[]")) for n in ("classes", "class_rows"))
+def class_rows(cube: xr.Dataset, attribute: str = names.CLASS_ROWS) -> dict[str, int]:
+    """Return the number of labeled rows of each class; empty for numeric targets.
+
+    With the attribute `CLASS_GROUPS` it is that of groups; empty without groups.
+    """
+    stored = (json.loads(cube.attrs.get(n, "[]")) for n in ("classes", attribute))
     return dict(zip(*stored, strict=False))
 
 
@@ -56,7 +59,8 @@ class ConstantFields(TypedDict, total=False):
 def largest_class(rows: Mapping[str, int]) -> LargestClass:
     """Return the largest class and the error of always predicting it, for `Choice`.
 
-    `rows` are the labeled rows of each class; without any the result is empty.
+    `rows` are the labeled rows of each class, with groups one of each; without any the
+    result is empty.
     """
     if not rows:
         return {}

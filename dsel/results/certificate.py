@@ -38,6 +38,8 @@ BOUNDED_EACH: Final = ("cv_bound", "best_fold", "holdout")
 LARGE: Final = 0.5
 """Part of the largest loss above which a bound says little."""
 RANDOM_ROW: Final = "a random row of a new group"
+ONE_OF_EACH: Final = "one row of each group"
+"""The rows that bounds of rows in groups count, and what is compared with them."""
 """Subject of a bound if rows come in groups, of which one row each is counted."""
 HOW_MANY: Final = (
     "the bound says little: see plan_bound, which prints how many labels are needed"

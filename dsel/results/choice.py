@@ -132,9 +132,10 @@ class Choice(Renderable):
     """Parameters that were chosen without each fold, by its number; None where no model
     could be fitted. Empty if nothing was chosen."""
     largest_class: str = ""
-    """The class with the most labeled rows; empty if the target has no classes."""
+    """The class with the most labeled rows, of groups that with most counted rows, one
+    of each; empty if the target has no classes."""
     largest_class_error: float = nan
-    """Error of always predicting that class, on the labeled rows."""
+    """Error of always predicting that class, on the same rows."""
     constant: str = ""
     """The class that is the best constant prediction by the loss of the search."""
     n_candidates: int = 0
@@ -146,12 +147,13 @@ class Choice(Renderable):
     """Expected bounds of the same search with queried rows; None if the search has
     queried rows, or can have none."""
     constant_loss: float = nan
-    """Loss of always predicting that class, on the labeled rows; NaN if the loss has no
-    such constant, or an older version made the record."""
+    """Loss of always predicting that class, on the labeled rows, or one row of each
+    group; NaN if the loss has no such constant, or an older version made the record."""
     median: float = nan
-    """Median of the labeled targets of a regression; NaN for classes."""
+    """Median of the labeled targets of a regression, with groups of one row of each;
+    NaN for classes."""
     median_loss: float = nan
-    """Loss of always predicting the median, on the labeled rows."""
+    """Loss of always predicting the median, on the same rows."""
     renamings: Words = field(
         default_factory=dict, repr=False, metadata=records.NOT_KEPT
     )

@@ -10,7 +10,7 @@ from dsel.cards import ShownRow
 from dsel.results import records
 from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.caveats import Caveat, collect_caveats
-from dsel.results.certificate import Certificate
+from dsel.results.certificate import ONE_OF_EACH, Certificate
 from dsel.results.class_report import CertifiedReport
 from dsel.results.params_texts import params_text
 from dsel.results.renderings import Shown
@@ -201,7 +201,7 @@ class BestConstant(NamedTuple):
     text: str = ""
     """Its value in words; "" if the loss has none, such as the recall of one class."""
     loss: float = nan
-    """Its loss on the labeled rows."""
+    """Its loss on the labeled rows, or on one row of each group, as the bound."""
 
     def compare(self, bound: Certificate) -> str:
         """Return what it gives, by the loss of a bound; "" without one."""
@@ -210,11 +210,12 @@ class BestConstant(NamedTuple):
         if bound.loss == "error":
             return (
                 f"always predicting the largest class, {self.text}, errs on "
-                f"{about_percent(self.loss)}"
+                f"{about_percent(self.loss)}{_of_groups(bound)}"
             )
         verb = "at most" if bound.is_tolerance else "about"
         what = bound.title[:1].lower() + bound.title[1:]
-        return f"always predicting {self.text}: {what} {verb} {bound.about(self.loss)}"
+        loss = f"{bound.about(self.loss)}{_of_groups(bound)}"
+        return f"always predicting {self.text}: {what} {verb} {loss}"
 
     def why_useless(self, bound: Certificate) -> str:
         """Return a note that it may be as good as a model; "" if it is not."""
@@ -222,7 +223,8 @@ class BestConstant(NamedTuple):
         is_bound = bound.certified and not (bound.is_estimate or bound.says_nothing)
         if not is_bound or not self.text or bound.bound < self.loss:
             return ""
-        constant = f"always predicting {self.text} ({bound.about(self.loss)})"
+        loss = f"{bound.about(self.loss)}{_of_groups(bound)}"
+        constant = f"always predicting {self.text} ({loss})"
         if bound.estimate_where_fitted >= self.loss:
             return (
                 f"no better than {constant}, as far as these rows tell: neither the "
@@ -232,3 +234,8 @@ class BestConstant(NamedTuple):
             f"not proved better than {constant}: the estimate is below that, and the "
             f"bound is not"
         )
+
+
+def _of_groups(bound: Certificate) -> str:
+    """Return the rows on which a constant is compared, where rows come in groups."""
+    return f", by {ONE_OF_EACH}" if bound.n_groups else ""

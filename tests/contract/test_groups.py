@@ -1,6 +1,7 @@
 """Rows in groups: whole groups in folds, one row of each counted, one bound."""
 
 import datetime as dt
+import json
 import uuid
 import warnings
 
@@ -24,6 +25,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import dsel
+from dsel.report.page import report_html
 
 pytestmark = pytest.mark.contract
 
@@ -576,3 +578,76 @@ def test_identifier_among_the_features__is_a_condition_of_the_bound(tmp_path):
     assert f"(95% confidence, {condition} and {unseen})" in headline
     known = dsel.certify(LOGISTIC, frame, y, groups="customer", random_state=0)
     assert condition not in str(known)
+
+
+def draw_one_large_group():
+    """One group of 300 rows of class 0, 100 of 3 rows that are mostly of class 1."""
+    rng = np.random.default_rng(0)
+    keys = np.repeat(np.arange(101), [300, *[3] * 100])
+    y = np.where(keys == 0, 0, rng.random(len(keys)) < 0.9).astype(int)
+    return rng.normal(size=(len(keys), 2)), y, keys
+
+
+UNLIKE_X, UNLIKE_Y, UNLIKE_KEYS = draw_one_large_group()
+BY_GROUPS = "by one row of each group"
+
+
+def search_unlike(y=UNLIKE_Y, **options):
+    model = Ridge() if y.dtype.kind == "f" else DummyClassifier(strategy="constant")
+    grid = {"alpha": [1.0]} if y.dtype.kind == "f" else {"constant": [0, 1]}
+    rows = {"groups": UNLIKE_KEYS, "X": UNLIKE_X, "y": y}
+    return plan(model, grid, **rows, **options)
+
+
+@pytest.mark.parametrize("certificate", ["nested", "holdout"])
+def test_constant__is_compared_by_groups_as_the_bound_is(certificate):
+    choice = search_unlike(certificate=certificate).run(n_jobs=1).choice
+    assert np.mean(UNLIKE_Y == 0) > 0.5  # the largest class of all rows
+    text, loss = choice.best_constant
+    assert text == choice.largest_class == "1"
+    mean_of_groups = 1.0 - pd.Series(UNLIKE_Y).groupby(UNLIKE_KEYS).mean().mean()
+    assert loss == choice.largest_class_error == pytest.approx(mean_of_groups, abs=0.05)
+    assert f"always predicting 1 ({100 * loss:.1f}%, {BY_GROUPS})" in str(choice)
+
+
+def test_constant__of_a_nested_search_is_that_of_the_counted_rows():
+    made = search_unlike(report=True).run(n_jobs=1)
+    # The table of all folds counts one row of each group; its rows are true classes.
+    table = made.results["outer_confusion"].sum("fold")
+    n_rows = table.sum("predicted_class").values[:2]
+    assert n_rows.sum() == 101
+    assert made.choice.constant_loss == pytest.approx(n_rows[0] / 101)
+    stored = [json.loads(made.results.attrs[f"class_{n}"]) for n in ("rows", "groups")]
+    assert stored == [np.bincount(UNLIKE_Y).tolist(), n_rows.tolist()]
+    # A number by another criterion is compared with the same constant.
+    assert dsel.select(made).largest_class == "1"
+    page = report_html(made.results)
+    start = page.index("of one row of each group")
+    assert page.index("<td>1</td>", start) < page.index("<td>0</td>", start)
+
+
+def test_largest_class__as_baseline_is_that_of_groups_too():
+    made = search_unlike(baseline="largest class").run(n_jobs=1)
+    assert "always predicting 1: " in made.baseline.headline()
+    assert made.baseline.largest_class == made.choice.largest_class == "1"
+    assert "always predicting 0" not in str(made.choice)
+    assert "always predicting 0" not in str(search_unlike(baseline="largest class"))
+
+
+def test_rare_class__of_a_plan_is_one_of_few_groups():
+    few = (UNLIKE_KEYS > 3).astype(int)
+    assert np.mean(few == 0) > 0.5
+    text = " ".join(str(search_unlike(few)).split())
+    start = (
+        "0, 4 rows of 101 (one row of each group): never to find it adds only 4.0% to"
+    )
+    assert start in text
+
+
+def test_median__is_compared_by_groups_as_the_tolerance_is():
+    numbers = np.where(UNLIKE_KEYS == 0, 0.0, 10.0 + UNLIKE_X[:, 0])
+    assert np.mean(numbers == 0.0) == 0.5
+    choice = search_unlike(numbers, loss="error_quantile=0.8").run(n_jobs=1).choice
+    assert choice.median == pytest.approx(10.0, abs=0.5)
+    assert choice.median_loss < 3.0  # 10 by rows: half of all are 10 away
+    assert str(choice).count(BY_GROUPS) == 1

@@ -21,7 +21,6 @@ from dsel.data.duplicate_rows import make_comparable
 from dsel.data.frames import Frame
 from dsel.data.identity import content_hash, row_hashes
 from dsel.data.labeled import LabeledRows, are_classes, codes_of, names_of_columns
-from dsel.data.splits import Split
 from dsel.errors import DselWarning, RowError, warn
 from dsel.families.estimator_kinds import check_has_learned
 from dsel.families.predictions import predict_rows
@@ -37,6 +36,7 @@ from dsel.rounded_texts import count_of, shorten_text
 from dsel.runtime.versions import installed_versions
 from dsel.search.design.assumption_checks import MANY_DUPLICATES
 from dsel.search.design.certificate_methods import CertificateMethod
+from dsel.search.design.cv_schemes import CVScheme
 from dsel.typing import AnyArray, BaselineLike, Model, Options
 
 
@@ -170,20 +170,20 @@ def read_baseline(
     method: CertificateMethod,
     X: Features,
     labeled: LabeledRows,
-    fold_splits: Sequence[Split],
+    scheme: CVScheme,
 ) -> Baseline:
     """Return the baseline of a plan, with its predictions.
 
-    `X` are the rows of `labeled` as an array, CSR matrix or `Frame`. `fold_splits` are
-    the splits without each fold, whose models are compared on their test rows.
+    `X` are the rows of `labeled` as an array, CSR matrix or `Frame`. The models without
+    each fold of the `scheme` are compared on their test rows.
 
     Raises TypeError or ValueError if `baseline` is no baseline, cannot predict these
     rows and classes, or the plan does not certify the error of models without a fold.
     """
     check_baseline(baseline, losses, method)
     if isinstance(baseline, str) and baseline == LARGEST_CLASS:
-        return _largest_class(labeled, fold_splits)
-    return _fixed_baseline(baseline, X, labeled.classes, len(fold_splits))
+        return _largest_class(labeled, scheme)
+    return _fixed_baseline(baseline, X, labeled.classes, scheme.n_folds)
 
 
 def read_fixed_baseline(
@@ -282,8 +282,11 @@ def check_baseline(
     raise_first(*((is_wrong, f"{start} {reason}.") for is_wrong, reason in reasons))
 
 
-def _largest_class(labeled: LabeledRows, fold_splits: Sequence[Split]) -> Baseline:
+def _largest_class(labeled: LabeledRows, scheme: CVScheme) -> Baseline:
     """Return the class with the most training rows, fold by fold.
+
+    With groups one row of each is counted, as where the models are compared: a group of
+    many rows is one group in a fold.
 
     Like the model of the fold, it is a function of the rows outside of the fold, so
     that it does not depend on the labels on which both are compared. The largest class
@@ -293,9 +296,10 @@ def _largest_class(labeled: LabeledRows, fold_splits: Sequence[Split]) -> Baseli
     n_classes = len(labeled.classes)
     codes = no_predictions((labeled.n_rows,), np.int64)
     largest_classes = []
-    for split in fold_splits:
-        rows = np.bincount(labeled.y[split.train_rows], minlength=n_classes)
-        largest = int(rows.argmax())  # the first one among equals
+    for split in scheme.fold_splits:
+        rows = scheme.independent_rows(split.train_rows)
+        n_rows = np.bincount(labeled.y[rows], minlength=n_classes)
+        largest = int(n_rows.argmax())  # the first one among equals
         # With groups a fold tests one row of each; codes of other rows are not used.
         codes[split.test_rows] = largest
         largest_classes.append(show(labeled.classes.tolist()[largest]))

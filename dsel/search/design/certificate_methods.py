@@ -330,7 +330,7 @@ def first_fold_scheme(request: SchemeRequest) -> CVScheme:
     """Return the scheme that trains without the first fold alone."""
     scheme = certified_scheme(request)
     first = scheme.fold_splits[:1]
-    return CVScheme(first, first, None, scheme.is_plain_random)
+    return replace(scheme, splits=first, fold_splits=first, all_rows=None)
 
 
 def estimate_scheme(request: SchemeRequest) -> CVScheme:

@@ -101,6 +101,9 @@ class CVScheme:
     first_round: tuple[int, ...] = ()
     """The splits of a nested search on which every candidate is trained before halving
     drops any."""
+    drawn_rows: Integers | None = None
+    """The row of each group that bounds count, ascending; None if rows are independent,
+    or there is no bound."""
 
     def __repr__(self) -> str:
         nested = "nested, " if self.is_nested else ""
@@ -164,6 +167,19 @@ class CVScheme:
             np.concatenate([split.test_rows for split in self.fold_splits])
         )
 
+    def independent_rows(self, rows: Integers) -> Integers:
+        """Return those of these rows that are draws of the row that a bound is about.
+
+        That is a random row of the population: all are. With groups it is a random row
+        of a new group, and the drawn row of each group is one. Class sizes and
+        constants are compared with a bound, so they are counted on these rows, too.
+        """
+        # Unlike `counted_rows` these are also of groups that no fold tests, so that a
+        # hold-out set is compared with the best constant of all labels.
+        return (
+            rows if self.drawn_rows is None else np.intersect1d(rows, self.drawn_rows)
+        )
+
     @property
     def leave_one_out_number(self) -> SplitIndex | None:
         """Number of the split that holds out every row in turn, or None."""
@@ -222,18 +238,24 @@ def scheme_of_folds(
     one row of each.
     """
     n_folds = number_of_folds(cv, len(labels))
+    is_counted = None
     if n_folds is None:
         splits = splits_of_cv(
             cv, X, labels, None if row_groups is None else row_groups.by_row
         )
     else:
         fold_of = _draw_folds(len(labels), n_folds, seed, row_groups)
-        is_counted = None
         if row_groups is not None and is_certified:
             is_counted = row_groups.draw_rows(seed)
         splits = fold_splits(fold_of, is_counted)
     *folds, all_rows = splits
-    return CVScheme(splits, tuple(folds), all_rows, n_folds is not None)
+    return CVScheme(
+        splits,
+        tuple(folds),
+        all_rows,
+        n_folds is not None,
+        drawn_rows=None if is_counted is None else np.flatnonzero(is_counted),
+    )
 
 
 def _draw_folds(
@@ -272,9 +294,8 @@ def scheme_of_pairs(
             f"{f', or use fewer folds, cv={most}' if most > 1 else ''}."
         )
     fold_of = _draw_folds(n_rows, n_folds, seed, row_groups)
-    *folds, all_rows = fold_splits(
-        fold_of, None if row_groups is None else row_groups.draw_rows(seed)
-    )
+    is_counted = None if row_groups is None else row_groups.draw_rows(seed)
+    *folds, all_rows = fold_splits(fold_of, is_counted)
     rows_of = [np.flatnonzero(fold_of == fold) for fold in range(n_folds)]
     splits = list[Split]()
     inner_tests = list[InnerTest]()
@@ -310,6 +331,7 @@ def scheme_of_pairs(
         is_nested=True,
         inner_tests=tuple(inner_tests),
         first_round=tuple(range(min(n_first, len(splits)))),
+        drawn_rows=None if is_counted is None else np.flatnonzero(is_counted),
     )
 
 

@@ -31,7 +31,7 @@ from dsel.results.caveats import (
     collect_caveats,
     make_caveats,
 )
-from dsel.results.certificate import LARGE
+from dsel.results.certificate import LARGE, ONE_OF_EACH
 from dsel.rounded_texts import count_of, in_percent
 from dsel.search.design.assumption_checks import DuplicatesAcrossFolds
 from dsel.search.design.baseline import Baseline, note_on_positions
@@ -249,7 +249,7 @@ def name_counted_rows(
     """Return caveats about few rows, which name those that a bound counts."""
     where = " and ".join(
         ["the hold-out set"] * scheme.is_holdout
-        + ["one row of each group"] * (row_groups is not None)
+        + [ONE_OF_EACH] * (row_groups is not None)
     )
     if not where:
         return [*few_rows]

@@ -104,7 +104,7 @@ def make_context(
             method,
             search_inputs.given_rows,
             search_inputs.labeled,
-            scheme.fold_splits,
+            scheme,
         )
         # The baseline is only compared: it does not change the ranks of candidates.
         losses = losses.with_baseline(baseline.difference)

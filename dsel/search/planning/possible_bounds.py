@@ -14,6 +14,7 @@ from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.joint import fold_limits
 from dsel.losses.makers import MOST_CLASSES
 from dsel.losses.regression import ErrorQuantile
+from dsel.results.certificate import ONE_OF_EACH
 from dsel.rounded_texts import about_percent, count_of, in_percent
 from dsel.search.running.planned_search import PlannedSearch
 
@@ -125,14 +126,17 @@ def describe_rare_class(search: PlannedSearch) -> str:
     is_of_error = losses.is_about_error and not losses.report_classes
     if search.is_regression or not (search.method.is_nested and is_of_error):
         return ""
-    n_rows = np.bincount(search.labeled.y, minlength=len(classes))
+    labeled = search.labeled
+    of_groups = "" if search.row_groups is None else f" ({ONE_OF_EACH})"
+    rows = search.scheme.independent_rows(np.arange(labeled.n_rows))
+    n_rows = np.bincount(labeled.y[rows], minlength=len(classes))
     n_rarest = int(n_rows.min())
     if n_rarest >= RARE * n_rows.mean():
         return ""
     label = classes[int(n_rows.argmin())]
     text = (
-        f"{label!r}, {count_of(n_rarest, 'row')} of {n_rows.sum():,}: never to find it "
-        f"adds only {about_percent(n_rarest / n_rows.sum())} to the error"
+        f"{label!r}, {count_of(n_rarest, 'row')} of {n_rows.sum():,}{of_groups}: never "
+        f"to find it adds only {about_percent(n_rarest / n_rows.sum())} to the error"
     )
     if search.n_queries or not search.scheme.is_plain_random:
         return text  # bounds of classes are not for such a search

@@ -128,7 +128,7 @@ def bound_chosen(
         if candidate_params[deployed.candidate]
         else name_procedure(chosen.models_by_name[deployed.name]),
         renamings=search.renamings,
-        **largest_class(description.class_rows),
+        **largest_class(description.counted_classes),
         **constant_fields(description.constant),
     )
 

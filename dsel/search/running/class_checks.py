@@ -91,14 +91,17 @@ def describe_missed_classes(
     ]
 
 
-def rare_classes(labeled: LabeledRows) -> Integers:
+def rare_classes(labeled: LabeledRows, scheme: CVScheme) -> Integers:
     """Return the codes of classes with less than half of the mean size of a class.
 
     The rarest class comes first. The error itself shows misses of any other class.
+    Classes of which no row is counted, as may be with groups, are left out.
     """
-    n_rows = np.bincount(labeled.y, minlength=len(labeled.classes))
+    rows = scheme.independent_rows(np.arange(labeled.n_rows))
+    n_rows = np.bincount(labeled.y[rows], minlength=len(labeled.classes))
     order = np.argsort(n_rows, kind="stable")
-    return order[2 * len(n_rows) * n_rows[order] < len(labeled.y)]
+    is_rare = 2 * len(n_rows) * n_rows[order] < len(rows)
+    return order[is_rare & (n_rows[order] > 0)]
 
 
 class FoundRows(NamedTuple):
@@ -167,7 +170,7 @@ def count_found_rows(
     The model of `named_fold` is also counted alone.
     """
     labeled, loss = context.labeled, context.losses.main
-    found_of, rare = dict[int, FoundRows](), rare_classes(labeled)
+    found_of, rare = dict[int, FoundRows](), rare_classes(labeled, context.scheme)
     if isinstance(loss, ClassRate):
         tables = loss.narrow_tables(fold_counts_of[loss.statistic].integers)
         table = tables.sum(axis=0)

@@ -85,7 +85,8 @@ def attributes_of_run(
         names.CAVEATS: [to_record(caveat) for caveat in description.caveats],
         "seed": str(search.seed),
         "classes": list(description.class_rows),
-        "class_rows": list(description.class_rows.values()) or None,
+        names.CLASS_ROWS: list(description.class_rows.values()) or None,
+        names.CLASS_GROUPS: list(description.class_groups.values()) or None,
         names.CONSTANT: description.constant,
         names.COPIED_ROWS: description.copied_rows or None,
         "estimators": list(

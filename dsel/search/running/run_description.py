@@ -11,6 +11,7 @@ from typing import Unpack
 import numpy as np
 
 from dsel.checks import listing
+from dsel.data.frames import take_rows
 from dsel.data.pool import Pool
 from dsel.errors import reword
 from dsel.losses.calls import ConstantPrediction, best_constant
@@ -21,6 +22,7 @@ from dsel.results.certificate import NumberFields
 from dsel.search.design.assumption_checks import ALARM, MANY_DUPLICATES, PoolFacts
 from dsel.search.engine.counts import DataSizes
 from dsel.search.running.planned_search import PlanFacts, PlannedSearch
+from dsel.typing import AnyArray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +35,17 @@ class RunDescription:
     """Caveats of the plan and of the pool, the gravest first."""
     class_rows: Mapping[str, int]
     """Labeled rows of each class, by its text; empty for a regression."""
+    class_groups: Mapping[str, int]
+    """Groups whose counted row is of each class; empty where rows are independent."""
     constant: ConstantPrediction | None
     """The best constant prediction and its loss; None if the loss has none."""
     copied_rows: int
     """Labeled rows that equal rows of other folds; 0 if these are few."""
+
+    @property
+    def counted_classes(self) -> Mapping[str, int]:
+        """Sizes of classes in the population of the bound: groups, or rows."""
+        return self.class_groups or self.class_rows
 
     def make_certificate(
         self,
@@ -110,10 +119,11 @@ def describe_run(
             )
             caveats = [caveat for caveat in caveats if caveat not in known]
     classes = search.classes.tolist()
-    class_rows = dict[str, int]()
-    if classes:
-        n_rows = np.bincount(labeled.y, minlength=len(classes)).tolist()
-        class_rows = dict(zip(map(str, classes), n_rows, strict=True))
+    # The bound is compared with a constant, so both are about the same population.
+    rows = search.scheme.independent_rows(np.arange(labeled.n_rows))
+    is_drawn = search.scheme.drawn_rows is not None
+    counted_X = take_rows(labeled.X, rows) if is_drawn else labeled.X
+    counted_y = labeled.y[rows]
     return RunDescription(
         data=make_data_sizes(search, count_bounded_duplicates(search.pool, pool_facts)),
         assumptions=tuple(
@@ -125,12 +135,21 @@ def describe_run(
             caveats_of_fitting_rows(pool_facts, search.context.fitting_pool),
             notes_on_other_records(search.pool, pool_facts),
         ),
-        class_rows=class_rows,
+        class_rows=count_classes(labeled.y, classes),
+        class_groups=count_classes(counted_y, classes) if is_drawn else {},
         constant=best_constant(
-            search.context.losses.main, labeled.y, classes, labeled.X
+            search.context.losses.main, counted_y, classes, counted_X
         ),
         copied_rows=duplicates.n_reported,
     )
+
+
+def count_classes(y: AnyArray, classes: Sequence[object]) -> dict[str, int]:
+    """Return the number of rows of each class, by its text; empty for a regression."""
+    if not classes:
+        return {}
+    n_rows = np.bincount(y, minlength=len(classes)).tolist()
+    return dict(zip(map(str, classes), n_rows, strict=True))
 
 
 def caveats_of_fitting_rows(

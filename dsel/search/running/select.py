@@ -336,7 +336,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         caveats=collect_caveats(
             caveats_of(cube), make_caveats(Effect.INFO, notes[:MOST_CANDIDATES_NAMED])
         ),
-        **largest_class(description.class_rows),
+        **largest_class(description.counted_classes),
         **constant_fields(description.constant if is_declared else None),
     )
 
@@ -357,6 +357,7 @@ def read_description(cube: xr.Dataset) -> RunDescription:
         assumptions=assumptions_of(cube),
         caveats=run_caveats(cube),
         class_rows=rows_of_classes,
+        class_groups=class_rows(cube, names.CLASS_GROUPS),
         constant=ConstantPrediction(*constant) if constant else None,
         copied_rows=int(cube.attrs.get(names.COPIED_ROWS, 0)),
     )
