@@ -404,14 +404,12 @@ NESTED_METHOD: Final = CertificateMethod(
     is_nested=True,
     expects={
         ONE_FOLD: ExpectedBound(
-            "nested (default): trained on 80% of labels (5 folds)",
             one_fold_terms,
             all_but_one_fold,
             bounds_losses=True,
             count_exceeding=count_exceeding_fold,
         ),
         ALL_ROWS: ExpectedBound(
-            "nested (default): trained on all labels",
             all_rows_terms,
             all_labels,
             needs_pool=True,
@@ -430,9 +428,9 @@ CV_BOUND_METHOD: Final = CertificateMethod(
     supports_prior=True,
     expects={
         "cv_bound": ExpectedBound(
-            "all candidates at once, trained on all labels, by the mean of folds",
             mean_of_folds_terms,
             all_labels,
+            text="all candidates at once, trained on all labels, by the mean of folds",
             needs_pool=True,
         )
     },
@@ -444,9 +442,9 @@ BEST_FOLD_METHOD: Final = replace(
     name="best_fold",
     expects={
         "best_fold": ExpectedBound(
-            "all candidates at once, trained on all labels, by one of the folds",
             best_fold_terms,
             all_labels,
+            text="all candidates at once, trained on all labels, by one of the folds",
             needs_pool=True,
         )
     },
@@ -464,9 +462,9 @@ HOLDOUT_METHOD: Final = CertificateMethod(
     allows_regression=True,
     expects={
         "holdout": ExpectedBound(
-            "all candidates at once, trained without one fold, by that fold",
             first_fold_terms,
             all_but_one_fold,
+            text="all candidates at once, trained without one fold, by that fold",
             count_exceeding=count_exceeding_first,
         )
     },

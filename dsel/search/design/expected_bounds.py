@@ -105,13 +105,14 @@ class ToleranceCase:
 class ExpectedBound:
     """A row of the table of `plan_bound`: a model, and the bound to expect of it."""
 
-    text: str
-    """Text of the bounded model and of its labels, as ``dsel plan-bound`` prints it."""
     terms: Callable[[Case, int], tuple[float, float]]
     """Function of the number of folds that returns label and disagreement term."""
     trained_fraction: Callable[[int], float]
     """Function of the number of folds that returns the fraction of the labeled rows
     that train the model, in ``(0, 1]``."""
+    text: str = ""
+    """Text of the bounded model and of its labels, which ``plan_bound`` prints below
+    its table; "" if the head of the row says it all."""
     needs_pool: bool = False
     """Whether it has no number without a pool."""
     bounds_losses: bool = False

@@ -68,9 +68,9 @@ QUANTITIES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
 PARTS: Final = (names.LABEL_TERM, names.DISAGREEMENT_TERM)
 """Numbers that are shown for a single number of folds only."""
 PLAIN_HOLDOUT_ROW: Final = ExpectedBound(
-    "without dsel, 80% to search and train, 20% to test",
     plain_holdout_terms,
     all_but_20_percent,
+    text="without dsel, 80% to search and train, 20% to test",
     bounds_losses=True,
     count_exceeding=count_exceeding_holdout,
 )
@@ -159,7 +159,7 @@ class BoundPlan(xr.Dataset):  # type: ignore[no-untyped-call]  # of xarray
         shown_rows += [
             ("", f"{name_row(name)}: {row.text}")
             for name, row in table_rows().items()
-            if name not in (ONE_FOLD, ALL_ROWS) and name_row(name) in heads
+            if row.text and name_row(name) in heads
         ]
         return shown_rows + [("Note", note) for note in self.attrs["remarks"]]
 
