@@ -40,6 +40,7 @@ from dsel.results.cube import (
 )
 from dsel.results.params_texts import params_text
 from dsel.results.records import read_attribute
+from dsel.rounded_texts import count_of
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.counts import DataSizes
 from dsel.search.engine.pruning import margin_above
@@ -309,7 +310,7 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
     has_fewer = has_fewer_predictions(ranking.candidate_counts)
     compared = replace(ranking.terms, value=np.where(has_fewer, nan, values))
     candidate = ranking.criterion.choose(compared, ranking.candidate_counts)
-    _check_winner(ranking, candidate)
+    _check_winner(cube, ranking, candidate)
     params = all_params(cube)
     notes = [
         f"{params_text(params[number])} is not compared, though its number is smaller: "
@@ -407,7 +408,7 @@ def _certify_candidate(
     )
 
 
-def _check_winner(ranking: Evaluation, candidate: int) -> None:
+def _check_winner(cube: xr.Dataset, ranking: Evaluation, candidate: int) -> None:
     """Raise unless the counts prove that no pruned candidate wins against this one."""
     criterion, counts, numbers = (
         ranking.criterion,
@@ -420,13 +421,20 @@ def _check_winner(ranking: Evaluation, candidate: int) -> None:
         return
     lower = criterion.lower_bound(counts, ranking.settings)[unfinished]
     may_win = (lower <= margin_above(numbers[candidate])) | (not criterion.can_prune)
-    kind = "certificate" if criterion.is_guarantee else "criterion"
-    shown = repr(criterion.name)
     if n := int(may_win.sum()):
+        shown, at_delta = repr(criterion.name), ""
+        way = f", or with criterion={shown}"
+        if criterion.is_guarantee:
+            at_delta = " at this `delta`"
+            way = f", or with certificate={shown} and this delta"
+        elif criterion.name == first_criterion(cube):
+            # The same search would prune again: halving ranks by this criterion, too.
+            way = "; dsel.select(results), without a criterion, has the run's choice"
+            way *= names.CHOICE in cube.attrs
         raise ValueError(
-            f"`results` cannot answer for criterion={shown} at this `delta`: "
-            f"{n} candidates were pruned and might win. Search with prune=False "
-            f"for the whole surface, or with {kind}={shown} and this delta."
+            f"`results` cannot answer for criterion={shown}{at_delta}: "
+            f"{count_of(n, 'candidate', 'was', 'were')} pruned and might win. Search "
+            f"with prune=False for the whole surface{way}."
         )
 
 

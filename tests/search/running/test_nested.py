@@ -172,8 +172,16 @@ def test_halving__keeps_the_best_quarter_of_each_search_and_chooses_among_them()
     for number in halved.results["outer_candidate"].values.astype(int):
         assert status[number] in (0, 1)
     assert (status == 1).any()
-    with pytest.raises(ValueError, match="were pruned and might win"):
+    with pytest.raises(ValueError, match="were pruned and might win") as refused:
         dsel.select(halved.results, "cv_error")
+    assert "with criterion='cv_error'" not in str(refused.value)  # it ranks already
+    assert "dsel.select(results), without a criterion, has" in str(refused.value)
+    assert dsel.select(halved.results) == halved.choice
+    assert dsel.select(whole.results, "cv_error").candidate >= 0
+    done, pruned = (np.flatnonzero(status == state).tolist() for state in (0, 1))
+    cuts = [halved.results.isel(max_depth=[*done, number]) for number in pruned]
+    with pytest.raises(ValueError, match=": 1 candidate was pruned and might win"):
+        [dsel.select(cut, "cv_error") for cut in cuts]
 
 
 def test_halving__shows_what_is_chosen_as_done_where_some_search_has_dropped_it():
