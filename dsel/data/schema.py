@@ -75,6 +75,10 @@ _FRAME_KINDS: Final = {
 """Kinds of columns of data frames that texts are converted to."""
 
 
+_CONVERTED: Final = (pa.types.is_boolean, pa.types.is_timestamp, pa.types.is_date)
+"""Tests of the Arrow types that `convert_to_common_types` changes."""
+
+
 @dataclass(frozen=True)
 class ColumnSchema:
     """Name and kind of a column."""
@@ -542,10 +546,17 @@ def convert_to_common_types(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a frame with the types that columns of text files are converted to.
 
     Zoned times are in UTC, dates are times, and truth values are those of numpy, or
-    objects where some are missing.
+    objects where some are missing. Columns of these kinds in pyarrow's types, which
+    pandas reads back from Parquet if it wrote them, are converted, too.
     """
     changes = {}
-    for name, values in frame.items():
+    for name, column in frame.items():
+        values = column
+        if isinstance(values.dtype, pd.ArrowDtype):
+            kind = values.dtype.pyarrow_dtype
+            if any(is_kind(kind) for is_kind in _CONVERTED):
+                changed = pa.array(values).to_pandas()
+                values = changes[name] = changed.set_axis(frame.index)
         if isinstance(values.dtype, pd.DatetimeTZDtype):
             changes[name] = values.dt.tz_convert("UTC")
         elif isinstance(values.dtype, pd.BooleanDtype):

@@ -1317,3 +1317,26 @@ def test_repr__of_a_wide_table_and_its_formats_is_short(tmp_path):
         search.scheme.splits[0],
     ):
         assert len(repr(shown)) < 400
+
+
+def test_read_table__gives_types_of_pyarrow_the_common_ones(tmp_path):
+    days = pd.date_range("2024-01-01", periods=4, tz="Europe/Berlin")
+    columns = {
+        "known": ([True, False, True, True], pa.bool_(), "bool"),
+        "gap": ([True, None, True, False], pa.bool_(), "object"),
+        "zoned": (days, pa.timestamp("us", "Europe/Berlin"), "datetime64[us, UTC]"),
+        "day": (days.date, pa.date32(), "datetime64[us]"),
+    }
+    frame = pd.DataFrame(
+        {
+            name: pd.array(values, dtype=pd.ArrowDtype(kind))
+            for name, (values, kind, _) in columns.items()
+        }
+    ).assign(label=LABELS)
+    frame.to_parquet(tmp_path / "t.parquet", index=False)
+    read = native(read_table(tmp_path / "t.parquet", target="label").X)
+    assert {name: str(kind) for name, kind in read.dtypes.items()} == {
+        name: kind for name, (_, _, kind) in columns.items()
+    }
+    assert read["gap"].tolist() == [True, None, True, False]
+    assert read["zoned"].tolist() == days.tolist()
