@@ -886,3 +886,20 @@ def test_predict__of_dates_and_truth_values_is_the_same_in_all_formats(
     done = run("predict", results, paths[2], "--out", predictions)
     assert done.exit_code == 3, done.output  # the pool's x is another one
     assert (pd.read_parquet(predictions).label == label).all()
+
+
+def test_predict__of_texts_for_dates_fails_above_scikit_learn(tmp_path):
+    days = pd.date_range("2020-01-01", periods=60)
+    rows = pd.DataFrame({"x": np.arange(60.0), "day": days})
+    path = tmp_path / "t.csv"
+    rows.assign(label=np.where(rows.x > 30, "p", "q")).to_csv(path, index=False)
+    out = str(tmp_path / "run")
+    succeed("select", str(path), "--target", "label", "--model", "logistic",
+            "--out", out, "--quiet")  # fmt: skip
+    outcome = dsel.open_outcome(out)
+    texts = rows.assign(day=rows["day"].astype(str))
+    with pytest.raises(TypeError, match=r"column 'day' of `X` must hold dates") as made:
+        outcome.predict(texts)
+    assert not [entry for entry in made.traceback if "sklearn" in str(entry.path)]
+    right = texts.assign(day=pd.to_datetime(texts["day"]))
+    np.testing.assert_array_equal(outcome.predict(right), outcome.predict(rows))

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
+from pandas.api.types import infer_dtype, is_numeric_dtype
 from sklearn.base import BaseEstimator
 
 from dsel.arrays import (
@@ -174,6 +174,8 @@ class InputFormat:
         try:
             return function(rows)
         except Exception as error:
+            if isinstance(error, TypeError | ValueError):
+                self._refuse_texts_for_times(rows)
             if self.columns is None or has_named_columns(rows):
                 raise
             try:
@@ -205,6 +207,20 @@ class InputFormat:
                     f"Correct the value, or pass None for a missing one (rows are "
                     f"counted from 0)."
                 )
+
+    def _refuse_texts_for_times(self, rows: Any) -> None:
+        """Raise TypeError that names a column with texts in place of times."""
+        # Only after a model has failed: a model of the user may convert texts itself.
+        if (schema := self.table_schema) is None or not has_named_columns(rows):
+            return
+        frame = nw.from_native(rows, eager_only=True).to_pandas()
+        for column in (known for known in schema.columns if known.kind.is_time):
+            if infer_dtype(frame[column.name], skipna=True) == "string":
+                name = repr(column.name)
+                raise TypeError(
+                    f"column {name} of `X` must hold {column.kind}, as in the labeled "
+                    f"rows, got text; pass pandas.to_datetime(X[{name}]) in its place."
+                ) from None
 
     def with_number_column(self, name: str) -> "InputFormat":
         """Return the format with one more column of numbers."""
