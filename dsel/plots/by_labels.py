@@ -27,6 +27,7 @@ from dsel.plots.style import (
 )
 from dsel.results.choice import Choice
 from dsel.results.cube import read_counts
+from dsel.rounded_texts import part_in_percent
 from dsel.search.design.certificate_methods import is_nested
 from dsel.search.design.expected_tolerances import (
     MeasuredDistances,
@@ -106,7 +107,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     numbers = [n for n, is_it in zip(numbers, is_drawn, strict=True) if is_it]
     lines = {name: values[is_drawn] for name, values in lines.items()}
     ax = new_axes(ax, height=3.9)
-    part = f"{1 - 1 / k:.0%}" if k else "a part"
+    part = part_in_percent(1 - 1 / k) if k else "a part"
     unit_of_models = "groups" if certificate.n_groups else "labels"
     texts = {
         ONE_FOLD: f"model trained on {part} of the {unit_of_models}",

@@ -16,7 +16,12 @@ from dsel.results.params_texts import params_text
 from dsel.results.renderings import Shown
 from dsel.results.tolerances import ToleranceReport
 from dsel.results.value_report import ReportByValue
-from dsel.rounded_texts import about_percent, terminal_width, wrap_line
+from dsel.rounded_texts import (
+    about_percent,
+    part_in_percent,
+    terminal_width,
+    wrap_line,
+)
 
 T = TypeVar("T")
 Params = Mapping[str, Any]
@@ -140,9 +145,10 @@ class FoldForecast:
         bound = about_percent(self.bound)
         if self.is_of_run:
             return f"the same search: {bound} on average, so this run had bad luck"
+        part = part_in_percent(1 - 1 / self.n_folds)
         return (
             f"take cv={self.n_folds}: a first bound of about {bound} on average, if "
-            f"models trained on {1 - 1 / self.n_folds:.0%} of the labels err as often"
+            f"models trained on {part} of the labels err as often"
         )
 
 

@@ -20,6 +20,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_selection import RFECV
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -651,3 +652,29 @@ def test_median__is_compared_by_groups_as_the_tolerance_is():
     assert choice.median == pytest.approx(10.0, abs=0.5)
     assert choice.median_loss < 3.0  # 10 by rows: half of all are 10 away
     assert str(choice).count(BY_GROUPS) == 1
+
+
+def test_part_of_the_labels__is_said_where_groups_differ_in_size():
+    """The model without one large group has learned from fewer rows than groups."""
+    sizes = np.array([400, 150] + [8] * 58)
+    keys = np.repeat(np.arange(len(sizes)), sizes)
+    X = np.random.default_rng(0).normal(size=(len(keys), 3))
+    y = np.where(X[:, 0] > 0, "yes", "no")
+    search = dsel.SemiSupervisedSearchCV(NEAREST, GRID, random_state=0)
+    search.fit(X, y, groups=keys)
+    fold = search.choice_.certificates["one_fold"].fold
+    n_rows = [len(split.train_rows) for split in search.plan_.search.scheme.fold_splits]
+    part = f"80% of the groups ({n_rows[fold] / len(keys):.0%} of the labels)"
+    assert str(search.choice_).partition("\n")[0].endswith(f"model trained on {part}")
+    plan = " ".join(str(search.plan_).split())
+    of_folds = f"{min(n_rows):,} to {max(n_rows):,} rows"
+    assert f"4 of 5 folds (80% of the groups) are {of_folds}" in plan
+
+
+def test_part_of_the_labels__is_never_all_of_them_for_the_model_of_a_fold():
+    X = np.random.default_rng(0).normal(size=(1200, 1))
+    search = dsel.SemiSupervisedSearchCV(
+        GaussianNB(), {"var_smoothing": [1e-9]}, cv=250, random_state=0
+    )
+    search.fit(X, np.where(X[:, 0] > 0, "yes", "no"))
+    assert "model trained on 99.6% of the labels" in str(search.choice_)

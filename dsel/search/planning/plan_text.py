@@ -15,7 +15,7 @@ from dsel.data.cache import nbytes_of
 from dsel.option_values import ONE_FOLD, Pruning
 from dsel.results.caveats import Effect, collect_caveats, make_caveats
 from dsel.results.params_texts import short_names
-from dsel.rounded_texts import count_of, wrap_line
+from dsel.rounded_texts import count_of, part_in_percent, wrap_line
 from dsel.search.engine.inner_searches import count_survivors
 from dsel.search.planning.possible_bounds import (
     describe_possible_bound,
@@ -77,11 +77,13 @@ def plan_rows(
             f"; {search.row_groups.n_groups:,} groups, one row of each is counted"
         )
     if search.method.is_nested and search.scheme.is_plain_random:
-        k, splits = search.scheme.n_folds, search.scheme.fold_splits
-        labeled += (
-            f"; {k - 1} of {k} folds ({1 - 1 / k:.0%}) are "
-            f"{count_of(len(splits[0].train_rows), 'row')}"
-        )
+        k = search.scheme.n_folds
+        n_rows = [len(split.train_rows) for split in search.scheme.fold_splits]
+        part, rows = part_in_percent(1 - 1 / k), count_of(n_rows[0], "row")
+        if search.row_groups is not None:  # which may have any number of rows
+            part += " of the groups"
+            rows = f"{min(n_rows):,} to {count_of(max(n_rows), 'row')}"
+        labeled += f"; {k - 1} of {k} folds ({part}) are {rows}"
     possible = {
         "bound": describe_possible_bound(search),
         "rare class": describe_rare_class(search),
@@ -207,7 +209,9 @@ def _certificate_text(search: PlannedSearch) -> str:
         text += f"; {of_losses}"
     if not search.method.is_nested:
         return text
-    models = [f"trained on {1 - 1 / k:.0%} of the labels", "trained on all labels"]
+    unit = "labels" if search.row_groups is None else "groups"
+    part = part_in_percent(1 - 1 / k)
+    models = [f"trained on {part} of the {unit}", f"trained on all {unit}"]
     if search.pool is None:
         return f"{text}, of the model {models[0]}"
     if search.deploy != ONE_FOLD:

@@ -18,6 +18,7 @@ from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.candidate_tables import constant_fields, largest_class
 from dsel.results.certificate import OriginFields, loss_fields
 from dsel.results.loss_reports import ModelReports
+from dsel.rounded_texts import part_in_percent
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.chosen_caveats import (
     caveats_of_failed_all_rows,
@@ -206,6 +207,20 @@ def _delta_of_fold(search: PlannedSearch, fold: int) -> float:
     return float(fold_deltas(label_delta, search.scheme.n_folds)[fold])
 
 
+def _training_text(part_of_rows: float, n_folds: int, *, in_groups: bool) -> str:
+    """Return what the model of a fold was trained on: a part of labels, or of groups.
+
+    Folds differ in size by a row, or by a group of any number of rows, so that the part
+    of what they count is known from their number alone. A single fold is a hold-out
+    set.
+    """
+    part = part_in_percent(1 - 1 / n_folds if n_folds > 1 else part_of_rows)
+    of_rows = part_in_percent(part_of_rows)
+    if in_groups and of_rows != part:
+        return f"{part} of the groups ({of_rows} of the labels)"
+    return f"{part} of the labels"
+
+
 def certify_model(
     search: PlannedSearch,
     chosen: ChosenModels,
@@ -221,18 +236,17 @@ def certify_model(
             estimate_of_models = loss.estimate(
                 chosen.without_failed_folds(loss.statistic)
             )
-    # The fraction is computed from the number of folds, since the sizes of folds differ
-    # by a row.
     fold_split = search.scheme.fold_splits[chosen.deployed_fold]
-    fraction = (
-        1 - 1 / k if k > 1 else len(fold_split.train_rows) / search.labeled.n_rows
-    )
     if name == ONE_FOLD:  # one limit bounds it; only the other bound is a sum of terms
         origin: OriginFields = {
             "label_term": model_bounds.one_fold_bound,
             "fold_rows": len(fold_split.test_rows),
             "fold_delta": _delta_of_fold(search, chosen.deployed_fold),
-            "trained_on": f"{fraction:.0%} of the labels",
+            "trained_on": _training_text(
+                len(fold_split.train_rows) / search.labeled.n_rows,
+                k,
+                in_groups=search.row_groups is not None,
+            ),
         }
     else:
         origin = {
