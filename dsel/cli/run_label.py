@@ -57,9 +57,12 @@ def run(options: LabelOptions) -> None:
     steps = [step]
     queries = choice.queries
     if choice.deploy == ONE_FOLD and queries and queries.queried < queries.pool_only:
+        bounds = choice.certificates
+        text = "predicts by the model whose bound these labels made smaller"
+        if not bounds["all_rows"].bound < bounds[ONE_FOLD].bound:
+            text += "; that of the deployed model is still no larger"
         steps.append(
-            f"dsel predict {shlex.quote(place)} NEW --out FILE --deploy all_rows "
-            f"predicts by the model whose bound these labels made smaller"
+            f"dsel predict {shlex.quote(place)} NEW --out FILE --deploy all_rows {text}"
         )
     print_choice(choice, output, steps=steps)
 

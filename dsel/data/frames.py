@@ -34,6 +34,8 @@ TEXT: Final = "text"
 NOTHING: Final = "nothing but missing values"
 MOST_NAMED: Final = 8
 """Most columns that a call to encode them names."""
+MOST_VALUES: Final = 20
+"""Most texts of a column that are taken for categories, whatever the number of rows."""
 NUMERIC: Final = "buif"
 """Kinds of numpy's types of numbers and truth values."""
 _KINDS: Final = {
@@ -273,18 +275,33 @@ def way_to_encode(frame: pd.DataFrame, column: Column) -> str:
     if column.is_time:
         parts = f"X[{column.name!r}].dt.year and X[{column.name!r}].dt.month"
         return f"make columns of numbers of it, such as {parts}, and drop it"
-    encoder = "OneHotEncoder(handle_unknown='ignore')"
-    names = [
-        other.name
-        for other in columns_of(frame)
-        if not (other.is_number or other.is_time or _is_free_text(frame, other))
-    ]
-    where = f"{names}" if len(names) <= MOST_NAMED else "a list of these columns"
+    parts = encoders_of_texts(frame)
     if _is_free_text(frame, column):
-        encoder, where = "TfidfVectorizer()", repr(column.name)
+        parts = f"(TfidfVectorizer(), {column.name!r})"
     return (
         f"put an encoder in front of it, make_pipeline(make_column_transformer("
-        f"({encoder}, {where}), remainder='passthrough'), estimator)"
+        f"{parts}, remainder='passthrough'), estimator)"
+    )
+
+
+def encoders_of_texts(frame: pd.DataFrame) -> str:
+    """Return arguments of `make_column_transformer` for all columns but numbers.
+
+    Texts that few rows share, which may be names or free text, and times are left out.
+    """
+    encoded, dropped = list[Any](), list[Any]()
+    for column in columns_of(frame):
+        if not column.is_number:
+            n_values = 0 if column.is_time else int(frame[column.name].nunique())
+            is_category = not column.is_time and (
+                n_values <= MOST_VALUES or 2 * n_values <= len(frame)
+            )
+            (encoded if is_category else dropped).append(column.name)
+    parts = [("OneHotEncoder(handle_unknown='ignore')", encoded), ("'drop'", dropped)]
+    return ", ".join(
+        f"({what}, {names if len(names) <= MOST_NAMED else 'a list of these columns'})"
+        for what, names in parts
+        if names
     )
 
 
@@ -555,7 +572,6 @@ def check_finite(
     """Raise RowError where a value is infinite, or NaN where that is not allowed."""
     imputer = "an imputer, such as SimpleImputer(),"
     if isinstance(X, Frame):
-        texts = [column.name for column in X.schema.columns if not column.is_number]
         # The columns are checked one by one, since an array of all of them would be a
         # copy.
         names = [
@@ -565,11 +581,11 @@ def check_finite(
         ]
         if not names:
             return
-        if texts:  # an imputer has no mean of texts
+        if encoders := encoders_of_texts(X.given):  # an imputer has no mean of texts
             imputer = (
-                f"make_column_transformer((SimpleImputer(), [{names[0]!r}]), "
-                f"(OneHotEncoder(handle_unknown='ignore'), {texts[:3]}), "
-                f"remainder='passthrough')"
+                f"make_column_transformer((SimpleImputer(), "
+                f"{names if len(names) <= MOST_NAMED else 'a list of its columns'}), "
+                f"{encoders}, remainder='passthrough')"
             )
         X = numbers_of(X.given[names], np.dtype(np.float64))
     values = X.data if sparse.issparse(X) else X

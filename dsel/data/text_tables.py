@@ -399,7 +399,11 @@ def decimal_marks(source: TextSource, like: TableSchema) -> tuple[str, str]:
             return ".", ","
     scans = scan_columns(source.batches(numbers))
     decimal = decimal_of(source, scans, like.amount_marks)
-    has_point = any(scan.n_with_point for scan in scans.values())
+    has_point = any(
+        scan.n_with_point
+        or "." in scan.decimal_marks(";", is_amount=name in like.amount_marks)
+        for name, scan in scans.items()
+    )
     return decimal, "," if has_semicolons and not has_point else "."
 
 

@@ -175,8 +175,11 @@ def loss_of_name(text: str, classes: Sequence[Any], *, name: str = "`loss`") -> 
     sign = named.form[len(kind) :][:1]
     if text[len(kind) :][:1] != sign or (sign == ":" and not argument):
         example = named.form
-        for word, position in (("CLASS", -1), ("TRUE", 0), ("PREDICTED", -1)):
+        for word, position in (("TRUE", 0), ("PREDICTED", -1)):
             example = example.replace(word, str(classes[position]) if classes else word)
+        if "CLASS" in example and classes:  # either of two may be the rare one
+            meant = classes if len(classes) == 2 else classes[-1:]
+            example = " or ".join(example.replace("CLASS", str(c)) for c in meant)
         raise ValueError(f"{must_be}; write {example}.")
     if named.read is None:
         return named.make()

@@ -371,8 +371,8 @@ def why_much_larger(choice: "Choice") -> list[str]:
 
 def why_useless(choice: "Choice") -> str:
     """Return a note that a constant may be as good as the model; "" if it is not."""
-    # A comparison with a baseline says more than a loss on the labeled rows.
-    if choice.baseline:
+    # A comparison with this constant says more than its loss on the labeled rows.
+    if choice.baseline and choice.baseline.largest_class:
         return ""
     return choice.best_constant.why_useless(choice.certificate)
 

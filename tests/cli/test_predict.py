@@ -521,6 +521,22 @@ def test_predict__writes_decimal_commas_where_nothing_tells(tmp_path):
     assert got["probability_good"].between(0, 1).all()
 
 
+def test_predict__writes_decimal_points_where_amounts_of_money_have_them(tmp_path):
+    frame, labels = customers(200)
+    paid = [f"${1000 + 10 * visits:,.2f}" for visits in frame["visits"]]
+    table = pd.DataFrame({"paid": paid, "label": labels})
+    table.to_csv(tmp_path / "t.csv", index=False, sep=";")
+    results = tmp_path / "results"
+    succeed(
+        "select", tmp_path / "t.csv", "--target", "label", "--model", "logistic",
+        "--grid", "C=1", "--cv", 3, "--number", "paid", "--out", results, "--quiet",
+    )  # fmt: skip
+    found = succeed("predict", results, tmp_path / "t.csv", "--out", tmp_path / "p.csv")
+    assert "(separated by ';')" in found.stdout
+    got = pd.read_csv(tmp_path / "p.csv", sep=";")
+    assert got.filter(like="probability").to_numpy().dtype == np.float64
+
+
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
 def test_predict__takes_fractions_where_labeled_rows_have_whole_numbers(
     results, tmp_path, ending

@@ -106,11 +106,13 @@ def test_label__prints_both_bounds_and_keeps_the_answer(place):
     printed = printed.replace("deploy='all_rows'", "--deploy all_rows")
     step = (
         f"Next      dsel predict {folder} NEW --out FILE --deploy all_rows predicts by "
-        f"the model whose bound these labels made smaller\n"
+        f"the model whose bound these labels made smaller"
     )
-    is_smaller = choice.certify_with_labels(rows).queries.queried < (
-        choice.queries.pool_only
-    )
+    labeled = choice.certify_with_labels(rows)
+    first, second = (labeled.certificates[n].bound for n in ("one_fold", "all_rows"))
+    end = "; that of the deployed model is still no larger" * (second >= first)
+    step += f"{end}\n"
+    is_smaller = labeled.queries.queried < choice.queries.pool_only
     assert done.output.startswith(f"{printed}\nCaveat ")
     assert done.output.endswith(
         f"\nNext      dsel report {folder}\n{step * is_smaller}"

@@ -315,6 +315,21 @@ def test_comparison__is_no_guarantee_where_the_bound_is_none(outcome):
     )
 
 
+def test_choice__warns_of_the_largest_class_beside_another_baseline():
+    """The comparison with a model does not say what always the same class gives."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 3))
+    labels = np.where(rng.random(300) < 0.15, "fraud", "ok")
+    old = LogisticRegression().fit(rng.normal(size=(50, 3)), labels[:50])
+    grid, model = {"C": [1.0]}, LogisticRegression()
+    said = [
+        str(plan(baseline, None, rows=(rows, labels), grid=grid, estimator=model).run())
+        for baseline in (None, old, "largest class")
+    ]
+    line = "No better than always predicting ok ("
+    assert [line in text for text in said] == [True, True, False]
+
+
 def test_record__keeps_the_comparison_and_older_ones_have_none(outcome):
     text = outcome.choice.to_json()
     assert Choice.from_json(text).by_model("baseline") == outcome.choice.by_model(

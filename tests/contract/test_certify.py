@@ -152,6 +152,26 @@ def test_certify__of_texts_names_the_type_that_histogram_boosting_takes():
         dsel.certify(LogisticRegression(), frame, y, random_state=0)
 
 
+def test_certify__names_encoders_of_all_columns_which_run_as_printed():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=120), "km": rng.normal(size=120)})
+    frame = frame.assign(claim=[f"c{n}" for n in range(120)])
+    frame["region"] = rng.choice(["north", "south"], 120)
+    frame["day"] = pd.date_range("2024-01-01", periods=120)
+    frame.loc[[3, 5], "km"], y = np.nan, np.where(frame["x"] > 0, "a", "b")
+    with pytest.raises(ValueError, match="SimpleImputer") as found:
+        dsel.certify(LogisticRegression(), frame, y, random_state=0)
+    code = str(found.value).partition(" put ")[2].partition(" in front")[0]
+    assert "['km']" in code
+    assert "['region']" in code
+    assert "('drop', ['claim', 'day'])" in code
+    made = (make_column_transformer, OneHotEncoder, SimpleImputer)
+    scope = {each.__name__: each for each in made}
+    exec(f"encoder = {code}", scope)
+    model = make_pipeline(scope["encoder"], LogisticRegression())
+    assert dsel.certify(model, frame, y, random_state=0).certificate.bound < 0.5
+
+
 def test_certify__refuses_labels_that_differ_by_case_only():
     X, y = make_classification(100, 5, random_state=0)
     words = np.array(["no", "yes", "Yes"])[y + (np.arange(100) % 9 == 0) * y]

@@ -218,6 +218,7 @@ PLANS = [
     ({"loss": "recal:3"}, ValueError, "`loss` recall:CLASS 'recal:3' did you mean"),
     ({"loss": "recall:77"}, ValueError, "`loss` '77' class (0, 1, 2"),
     ({"loss": "recall"}, ValueError, "`loss` 'recall' write recall:9"),
+    ({"loss": "recall", "y": Y > 4}, ValueError, "recall:False or recall:True"),
     ({"loss": "cost:1>2"}, ValueError, "`loss` fraud>ok=50 '1>2'"),
     ({"loss": "beyond=2"}, ValueError, "`loss` beyond numbers classes recall"),
     ({"report": [[1]]}, TypeError, "`report` label [1]"),
