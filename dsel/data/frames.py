@@ -292,7 +292,8 @@ def encoders_of_texts(frame: pd.DataFrame) -> str:
     encoded, dropped = list[Any](), list[Any]()
     for column in columns_of(frame):
         if not column.is_number:
-            n_values = 0 if column.is_time else int(frame[column.name].nunique())
+            # As texts, since lists and dicts cannot be counted.
+            n_values = frame[column.name].astype(str).nunique()
             is_category = not column.is_time and (
                 n_values <= MOST_VALUES or 2 * n_values <= len(frame)
             )
