@@ -56,6 +56,7 @@ WORDS_OF_SHELL: Final[Words] = {
     "fewer folds, cv=": "fewer folds, --cv ",
     "groups for cv=": "groups for --cv ",
     "): take cv=": "): take --cv ",
+    " with cv=": " with --cv ",
     "(drop_duplicates), or pass `groups`": "or name their --groups",
     ", and pass the labels as y=": "",
     "run again with `groups`": "run again with --groups",

@@ -8,6 +8,7 @@ import numpy as np
 from dsel.bounds.shares import fold_deltas
 from dsel.bounds.tolerance import allowed_exceedances
 from dsel.data.frames import take_rows
+from dsel.data.splits import random_folds
 from dsel.losses.base import FoldCounts, Rows, stack_folds
 from dsel.losses.calls import count_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
@@ -23,6 +24,12 @@ RARE: Final = 0.2
 MOST_OF_POOL: Final = 0.5
 """Ratio of the pool's part of a bound to that of labeled rows, above which the pool is
 small; both are those of models that neither err nor differ."""
+FEWER_FOLDS: Final = 3
+"""Folds of a search that is named where rows are few; its models learn from 67%."""
+LARGE_LIMIT: Final = 0.02
+"""Smallest limit for which a plan names fewer folds."""
+MUCH_SMALLER: Final = 0.8
+"""Largest ratio of the limit by fewer folds to that of the plan, to be named."""
 NO_BOUND: Final = 0.999
 """A limit above this would be printed as 100.0%."""
 
@@ -37,15 +44,18 @@ def smallest_limit(
     """Return the limit of the best fold if no model makes any error, part of `largest`.
 
     The number of rows is multiplied by `factor`. The losses `declared` replace those of
-    the search, and `n_folds` its folds. NaN if the loss is a tolerance.
+    the search, and `n_folds` its folds, which are drawn as that search would draw them.
+    NaN if the loss is a tolerance.
     """
     losses, labeled = declared or search.context.losses, search.labeled
     main = losses.main
     # The limit is computed from counts of perfect predictions, not by a formula, so
     # that for any loss it is the one that the run itself will compute.
     folds = [split.test_rows for split in search.scheme.fold_splits]
-    if n_folds is not None:
-        folds = np.array_split(np.concatenate(folds), n_folds)
+    if n_folds not in (None, search.scheme.n_folds):
+        rows = np.sort(np.concatenate(folds))
+        numbers = random_folds(len(rows), n_folds, seed=search.seed)
+        folds = [rows[numbers == fold] for fold in range(n_folds)]
     if main.statistic.fold_shape is None:
         return nan
     perfect = stack_folds(
@@ -79,7 +89,21 @@ def describe_possible_bound(search: PlannedSearch) -> str:
         least = f"{limit * main.largest:.3g}"
     title = main.title[:1].lower() + main.title[1:]
     of_loss = "" if losses.is_about_error else f" ({title})"
-    return f"{least} or more{of_loss}, even if no model errs"
+    fewer = _describe_fewer_folds(search, limit)
+    end = f" ({fewer})" if fewer and main.largest == 1.0 else ""
+    return f"{least} or more{of_loss}, even if no model errs{end}"
+
+
+def _describe_fewer_folds(
+    search: PlannedSearch, limit: float, declared: DeclaredLosses | None = None
+) -> str:
+    """Return the limit of larger folds where it is much smaller than `limit`, or ""."""
+    if limit < LARGE_LIMIT or search.scheme.n_folds <= FEWER_FOLDS:
+        return ""
+    fewer = smallest_limit(search, declared=declared, n_folds=FEWER_FOLDS)
+    if fewer > MUCH_SMALLER * limit:
+        return ""
+    return f"{in_percent(fewer)} with cv={FEWER_FOLDS}"
 
 
 def _describe_tolerance(search: PlannedSearch, main: ErrorQuantile) -> str:
@@ -154,4 +178,5 @@ def _describe_least(search: PlannedSearch, loss: str) -> str:
     limit = smallest_limit(search, declared=declared)
     if limit > NO_BOUND:
         return "its rows are too few"
-    return f"{in_percent(limit)} or more"
+    fewer = _describe_fewer_folds(search, limit, declared)
+    return f"{in_percent(limit)} or more{'; ' if fewer else ''}{fewer}"

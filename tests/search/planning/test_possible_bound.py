@@ -86,6 +86,18 @@ def test_plan__says_the_smallest_possible_bound_of_any_loss(loss, words):
     assert planned.run(n_jobs=1).choice.bound >= least - 1e-3
 
 
+@pytest.mark.parametrize("loss", ["error", "recall:yes"])
+def test_plan__says_what_fewer_folds_could_prove_where_rows_are_few(loss):
+    few = row_of(plan(loss=loss), "bound")
+    of_three = row_of(plan(loss=loss, cv=3), "bound")
+    least = of_three.partition("%")[0]
+    assert few.endswith(f"even if no model errs ({least}% with cv=3)")
+    assert of_three.endswith("even if no model errs")
+    many = np.repeat(X, 20, axis=0), np.repeat(Y, 20)
+    planned = dsel.plan_search(LogisticRegression(), GRID, *many, random_state=0)
+    assert row_of(planned, "bound").endswith("even if no model errs")
+
+
 def test_plan__says_which_distances_of_a_fold_bound_a_regression():
     y = X[:, 0] + RNG.normal(size=400)
     planned = dsel.plan_search(Ridge(), {"alpha": [1.0]}, X, y, random_state=0)
@@ -144,7 +156,11 @@ def test_possible_bound__of_too_few_groups_of_a_regression_is_refused(
 def test_possible_bound__of_too_few_rows_offers_folds_that_are_enough():
     with pytest.raises(ValueError, match="too few rows for a bound") as refused:
         check_possible_bound(plan(rare(3), loss="recall:fraud").search)
-    assert ways_of(refused.value) == ([("--cv", "3")],)
+    assert ways_of(refused.value) == ([("--cv", "2")],)
+    # What is offered is enough, with the folds that this seed draws.
+    with pytest.raises(ValueError, match="too few rows for a bound"):
+        check_possible_bound(plan(rare(3), loss="recall:fraud", cv=3).search)
+    check_possible_bound(plan(rare(3), loss="recall:fraud", cv=2).search)
 
 
 def test_plan__says_what_fewer_folds_would_give():
