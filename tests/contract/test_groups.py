@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import dsel
-from dsel.report.page import report_html
+from dsel.report import write_report
 
 pytestmark = pytest.mark.contract
 
@@ -611,7 +611,7 @@ def test_constant__is_compared_by_groups_as_the_bound_is(certificate):
     assert f"always predicting 1 ({100 * loss:.1f}%, {BY_GROUPS})" in str(choice)
 
 
-def test_constant__of_a_nested_search_is_that_of_the_counted_rows():
+def test_constant__of_a_nested_search_is_that_of_the_counted_rows(tmp_path):
     made = search_unlike(report=True).run(n_jobs=1)
     # The table of all folds counts one row of each group; its rows are true classes.
     table = made.results["outer_confusion"].sum("fold")
@@ -622,7 +622,8 @@ def test_constant__of_a_nested_search_is_that_of_the_counted_rows():
     assert stored == [np.bincount(UNLIKE_Y).tolist(), n_rows.tolist()]
     # A number by another criterion is compared with the same constant.
     assert dsel.select(made).largest_class == "1"
-    page = report_html(made.results)
+    write_report(made.results, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
     start = page.index("of one row of each group")
     assert page.index("<td>1</td>", start) < page.index("<td>0</td>", start)
 
