@@ -386,7 +386,8 @@ def step_of_row_numbers(values: Floats) -> float:
         return 0.0
     # The numbers of a table of a few rows may be all of 1 to n, in any order, by
     # chance.
-    if n < FEWEST_ROWS and not (np.diff(values) == 1).all():
+    is_running = (values == np.rint(values)).all() and (np.diff(values) == 1).all()
+    if n < FEWEST_ROWS and not is_running:
         return 0.0
     steps = np.diff(np.sort(values))
     step = float(np.median(steps))

@@ -225,7 +225,7 @@ def test_caveats_of_both_models__are_one_line_and_of_rare_classes_one_note():
     [found] = [text for text in notes if "the models of all folds found" in text]
     assert found.count("of 10 rows of the class") == 3
     assert found.endswith("(an estimate)")
-    [(_, advice)] = choice.next_steps()
+    [advice] = [text for name, text in choice.shown_rows() if name == "Next"]
     assert "): loss='balanced' chooses for classes 'a', 'b', 'c'" in advice
     assert Choice.from_json(choice.to_json()).shown_rows() == choice.shown_rows()
 
