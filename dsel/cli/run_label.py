@@ -59,7 +59,7 @@ def run(options: LabelOptions) -> None:
     if choice.deploy == ONE_FOLD and queries and queries.queried < queries.pool_only:
         bounds = choice.certificates
         text = "predicts by the model whose bound these labels made smaller"
-        if not bounds["all_rows"].bound < bounds[ONE_FOLD].bound:
+        if bounds[ONE_FOLD].bound <= bounds["all_rows"].bound:  # NaN if uncertified
             text += "; that of the deployed model is still no larger"
         steps.append(
             f"dsel predict {shlex.quote(place)} NEW --out FILE --deploy all_rows {text}"
