@@ -8,17 +8,23 @@ from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from dsel.arrays import Features
 from dsel.data.cache import spare_memory
 from dsel.data.pool import Block, read_blocks
 from dsel.errors import LossError
-from dsel.families.family import FittedGroup
+from dsel.families.family import FittedGroup, error_line
 from dsel.losses.base import no_predictions
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.design.comparisons import Comparison, QueriedRows, count_differences
-from dsel.search.engine.jobs import CountedJob, CountJob, CountResult, PoolReading
+from dsel.search.engine.jobs import (
+    CountedJob,
+    CountJob,
+    CountResult,
+    PoolReading,
+    UnpredictedRows,
+)
 from dsel.typing import SplitNumbers
 
 BLOCK_NBYTES: Final = 32 * 2**20  # working memory of a block: a few times the caches
@@ -28,6 +34,16 @@ FRAME_ROWS: Final = 2**16
 NO_ROWS: Final = np.empty(0, dtype=np.int64)
 CHOSEN_SET: Final = 0
 """Number of the only model set of a pass with chosen models."""
+MOST_UNPREDICTED: Final = 1_000
+"""Most rows of a block on which `predict` of one model may raise. Each of them costs
+some calls, and a model that raises on more gets no useful bound from the pool."""
+OF_MACHINE: Final = (MemoryError, OSError)
+"""Errors that say nothing about rows. Their task is tried again: a certificate must not
+depend on the health of a machine."""
+
+
+class UnpredictablePoolError(ValueError):
+    """Models raise on pool rows, which are not counted as differences."""
 
 
 class Predictor(Protocol):
@@ -51,6 +67,8 @@ class JoinedModels:
 
     fitted_groups: tuple[FittedGroup, ...]
     """Groups of one candidate each; no two have a model of the same split."""
+    dtype: DTypeLike = np.int64
+    """dtype of the predictions: int64 for class codes, float64 for numbers."""
 
     @property
     def row_nbytes(self) -> int:
@@ -67,12 +85,13 @@ class JoinedModels:
                 for item, split in enumerate(indices)
                 if split in fitted_group.split_numbers
             ]
+            if not items:
+                continue
             group_predictions = fitted_group.predict(
                 X, [splits[item] for item in items]
             )
             predictions |= dict(zip(items, group_predictions, strict=True))
-        dtype = next(iter(predictions.values())).dtype
-        missing = no_predictions((1, X.shape[0]), dtype)
+        missing = no_predictions((1, X.shape[0]), self.dtype)
         return np.stack([predictions.get(n, missing) for n in range(len(indices))])
 
 
@@ -92,6 +111,10 @@ class ComparedModels(NamedTuple):
     """Token of each set, in the order of the job's `model_sets`."""
     comparisons: Sequence[Comparison]
     reading: PoolReading
+    dtype: DTypeLike | None = None
+    """dtype of the predictions, if a row on which a model raises counts as a difference
+    between all models. None if it ends the pass, as where a model set is one of many
+    that predict together: their counts would depend on each other."""
 
 
 @dataclass(frozen=True)
@@ -123,15 +146,20 @@ def count_slice(
         c.key: np.zeros((len(all_sets), c.n_bins), np.int64) for c in comparisons
     }
     bin_rows = {c.key: c.rows_by_bin(NO_ROWS) for c in comparisons}
-    queried = QueriedRows()
+    queried, unpredicted = QueriedRows(), UnpredictedRows()
     for block in _read_blocks(sources, row_nbytes, reading):
         if reading.sampled_rows is not None:
             reading.sampled_rows.check(block)
         # One group for each family, whose models share work when they predict.
         for numbers, predictor in compared.joined_sets:
             positions = [all_sets.index(model_set) for model_set in numbers]
+            causes: dict[int, str] = {}
+            predict = partial(predictor.predict, block.X)
+            if compared.dtype is not None:
+                predict = partial(
+                    predict_where_possible, predictor, block.X, compared.dtype, causes
+                )
             with _name_rows_in_errors(block):
-                predict = partial(predictor.predict, block.X)
                 differences = count_differences(comparisons, predict, block, numbers)
             for comparison, (block_counts, block_queried) in zip(
                 comparisons, differences, strict=True
@@ -140,6 +168,13 @@ def count_slice(
                 # Rows with the smallest random words of all blocks are kept, so that
                 # chunks do not decide which rows are drawn.
                 queried = queried.merge(block_queried, comparison.n_queries)
+            if causes:
+                row = min(causes)
+                unpredicted = unpredicted.merge(
+                    UnpredictedRows(
+                        len(causes), int(block.row_numbers[row]), causes[row]
+                    )
+                )
         for comparison in comparisons:
             bin_rows[comparison.key] += comparison.rows_by_bin(block.row_numbers)
         del block  # it would otherwise be in memory together with the next one
@@ -157,10 +192,72 @@ def count_slice(
                 rows_by_bin,
                 {key: tuple(n[position].tolist()) for key, n in bin_counts.items()},
                 queried,
+                unpredicted,
             )
             for position, token in enumerate(compared.tokens)
         ),
     )
+
+
+def predict_where_possible(
+    predictor: Predictor,
+    X: Features,
+    dtype: DTypeLike,
+    causes: dict[int, str],
+    splits: Sequence[SplitNumbers],
+) -> NDArray[Any]:
+    """Predict rows with models of one candidate, also if these raise on some rows.
+
+    For such a row the prediction is no class, and another one for each model, so that
+    all comparisons count it as a difference; a regressor has NaN. `causes` gets the
+    error of each such row, by its index.
+    """
+    try:
+        return predictor.predict(X, splits)
+    except OF_MACHINE:
+        raise
+    except Exception as error:
+        if X.shape[0] == 0:
+            raise UnpredictablePoolError(error_line(error)) from error
+    predictions = no_predictions((len(splits), 1, X.shape[0]), dtype)
+    # Two models that both predict nothing would agree. The row may be predicted among
+    # other rows, so that they must not seem to agree on it.
+    if predictions.dtype.kind != "f":
+        predictions += 1 + np.arange(len(splits))[:, np.newaxis, np.newaxis]
+    for split, predictions_of_split in zip(splits, predictions[:, 0], strict=True):
+        fill_by_halves(predictor, X, split, predictions_of_split, causes)
+    return predictions
+
+
+def fill_by_halves(
+    predictor: Predictor,
+    X: Features,
+    split: SplitNumbers,
+    predictions: NDArray[Any],
+    causes: dict[int, str],
+) -> None:
+    """Overwrite `predictions` of one model, (n_rows,), except where the model raises.
+
+    Rows that raise together are halved, until single rows raise. Raises
+    `UnpredictablePoolError` if these are more than `MOST_UNPREDICTED`.
+    """
+    n_unpredicted = 0
+    waiting = [np.arange(X.shape[0])]
+    while waiting:
+        rows = waiting.pop()
+        try:
+            predictions[rows] = predictor.predict(X[rows], [split])[0, 0]
+        except OF_MACHINE:
+            raise
+        except Exception as error:
+            if len(rows) > 1:
+                waiting += reversed(np.array_split(rows, 2))
+                continue
+            cause = error_line(error)
+            causes.setdefault(int(rows[0]), cause)
+            n_unpredicted += 1
+            if n_unpredicted > MOST_UNPREDICTED:
+                raise UnpredictablePoolError(cause) from error
 
 
 def _read_blocks(
@@ -183,11 +280,13 @@ def _name_rows_in_errors(block: Block) -> Iterator[None]:
         yield
     except LossError:  # not an error of the models
         raise
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
         first, last = block.row_numbers[[0, -1]].tolist()
-        raise ValueError(
-            f"models cannot predict pool rows {first} to {last}: "
-            f"{str(error).rstrip('.')}. All rows of `pool` must be such as `predict` "
-            f"takes; where it has categories of its own, encoders must take unknown "
-            f'ones, as OneHotEncoder(handle_unknown="ignore") does.'
+        known = isinstance(error, UnpredictablePoolError)
+        cause = str(error) if known else error_line(error)
+        raise UnpredictablePoolError(
+            f"models cannot predict pool rows {first} to {last}: {cause.rstrip('.')}. "
+            f"All rows of `pool` must be such as `predict` takes; where it has "
+            f"categories of its own, encoders must take unknown ones, as "
+            f'OneHotEncoder(handle_unknown="ignore") does.'
         ) from error

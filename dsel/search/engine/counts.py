@@ -30,6 +30,7 @@ from dsel.search.engine.jobs import (
     CountResult,
     FitResult,
     FitStatus,
+    UnpredictedRows,
 )
 
 
@@ -410,6 +411,8 @@ class PoolTable:
     """Seconds of the passes by each set, (n_model_sets,)."""
     queried: QueriedRows = field(init=False, default_factory=QueriedRows)
     """Rows for queries; only a pass of chosen models has some."""
+    unpredicted: UnpredictedRows = field(init=False, default_factory=UnpredictedRows)
+    """Rows on which a model raised; only a pass of chosen models has some."""
     slice_number: dict[tuple[int, int], int] = field(init=False)
     """Number of each slice, by its first row and one more than its last."""
 
@@ -468,6 +471,7 @@ class PoolTable:
             differences[model_set] += result.counts[comparison.key]
             pool_rows[model_set] += result.rows[comparison.key]
             self.queried = self.queried.merge(result.queried, comparison.n_queries)
+        self.unpredicted = self.unpredicted.merge(result.unpredicted)
         self.is_counted[model_set, slice_number] = True
         self.seconds[model_set] += result.seconds
 
@@ -477,7 +481,7 @@ class PoolTable:
         self.seconds[model_set] = 0.0
         for total in (*self.differences, *self.pool_rows):
             total[model_set] = 0
-        self.queried = QueriedRows()
+        self.queried, self.unpredicted = QueriedRows(), UnpredictedRows()
 
     def key_of(self, model_set: int, result: CountResult) -> str:
         """Return the key of a set's counts of a slice in the store."""

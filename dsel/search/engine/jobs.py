@@ -268,6 +268,30 @@ class CountJob:
 
 
 @dataclass(frozen=True)
+class UnpredictedRows:
+    """Pool rows on which `predict` of a compared model raised.
+
+    They count as differences between all models. No difference is missed, so that the
+    bounds from the pool hold, and get larger.
+    """
+
+    n_rows: int = 0
+    first_row: int = -1
+    """Number of the first such row; -1 without one."""
+    cause: str = ""
+    """Error of the first row."""
+
+    def merge(self, other: "UnpredictedRows") -> "UnpredictedRows":
+        """Return the rows of both, with the cause of the first row of all."""
+        first = min(
+            (rows for rows in (self, other) if rows.n_rows),
+            key=lambda rows: rows.first_row,
+            default=self,
+        )
+        return replace(first, n_rows=self.n_rows + other.n_rows)
+
+
+@dataclass(frozen=True)
 class CountResult:
     """Counts of one model set in one slice of the pool."""
 
@@ -284,6 +308,8 @@ class CountResult:
         default_factory=QueriedRows, metadata=older_name("drawn")
     )
     """Rows of the slice that may be queried, in a pass of chosen models."""
+    unpredicted: UnpredictedRows = field(default_factory=UnpredictedRows)
+    """Rows of the slice on which a model raised, in a pass of chosen models."""
 
 
 @dataclass(frozen=True)

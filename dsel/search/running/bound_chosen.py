@@ -23,6 +23,7 @@ from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.chosen_caveats import (
     caveats_of_failed_all_rows,
     caveats_of_failed_folds,
+    caveats_of_unpredicted_rows,
     caveats_of_unranked_searches,
     notes_of_choice,
     notes_on_dropped_candidates,
@@ -172,6 +173,7 @@ def make_bounded_model(
         unit="row" if search.row_groups is None else "group",
     )
     advice.add(caveats_of_failed_all_rows, search.deploy, chosen.failures, certificate)
+    advice.add(caveats_of_unpredicted_rows, search.deploy, counted_models, certificate)
     advice.add(
         caveats_of_missed_classes, context.labeled, context.scheme, certificate, model
     )

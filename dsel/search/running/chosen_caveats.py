@@ -17,6 +17,7 @@ from dsel.results.params_texts import params_text
 from dsel.rounded_texts import confidence, count_of, name_folds
 from dsel.search.design.cv_schemes import CVScheme, ModelRef
 from dsel.search.engine.counts import SearchCounts
+from dsel.search.running.fit_chosen import CountedModels
 from dsel.search.running.procedures import find_searches, returned_model
 from dsel.typing import Options
 
@@ -75,6 +76,32 @@ def caveats_of_failed_all_rows(
         return [Caveat(Effect.INFO, text)]
     end = f"; the {one_fold.model_text} is deployed in its place"
     return [Caveat(Effect.WARNS, text + end)]
+
+
+def caveats_of_unpredicted_rows(
+    deploy: str, counted_models: CountedModels, one_fold: Certificate
+) -> list[Caveat]:
+    """Return a warning if models raised on rows of the pool.
+
+    `deploy` is the name of the model that was to be deployed.
+    """
+    rows = counted_models.unpredicted
+    if counted_models.refusal:
+        text = (
+            f"the model trained on all labels has no bound, since "
+            f"{counted_models.refusal.rstrip('.')}"
+        )
+        if deploy == ALL_ROWS:
+            text += f"; the {one_fold.model_text} is deployed in its place"
+        return [Caveat(Effect.WARNS, text)]
+    if not rows.n_rows:
+        return []
+    text = (
+        f"`predict` raised on {count_of(rows.n_rows, 'pool row')} (row "
+        f"{rows.first_row}: {rows.cause}), counted as if all models differed there, so "
+        f"the bound of the model trained on all labels is larger than it would be"
+    )
+    return [Caveat(Effect.WARNS, text)]
 
 
 def caveats_of_unranked_searches(labeled: LabeledRows, model: Any) -> list[Caveat]:

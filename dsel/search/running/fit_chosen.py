@@ -40,6 +40,7 @@ from dsel.search.engine.count_batch import (
     ComparedModels,
     JoinedModels,
     ModelSets,
+    UnpredictablePoolError,
 )
 from dsel.search.engine.counts import NestedCounts, PoolTable
 from dsel.search.engine.fit_batch import ChosenFitBatch
@@ -50,6 +51,7 @@ from dsel.search.engine.jobs import (
     ChosenFitJob,
     FitStatus,
     JobContext,
+    UnpredictedRows,
     join_tokens,
 )
 from dsel.search.engine.pool_pass import PoolPass
@@ -124,6 +126,11 @@ class CountedModels:
     """Counts on the pool; empty without a pool, or without a model of all rows."""
     queried: QueriedRows = field(default_factory=QueriedRows)
     """Pool rows to label."""
+    unpredicted: UnpredictedRows = field(default_factory=UnpredictedRows)
+    """Pool rows on which a model raised."""
+    refusal: str = ""
+    """Why the models could not be counted on the pool, if they raised on many rows. The
+    model of all rows then has no bound, and the one of a fold needs no pool."""
 
     @property
     def evidence(self) -> Evidence:
@@ -382,7 +389,7 @@ def join_models(context: JobContext, chosen_fits: Iterable[ChosenFit]) -> Joined
             family = context.candidate_group_of(candidate).family
             joined = family.join(fitted_groups, [candidate])
         joined_groups.append(joined)
-    return JoinedModels(tuple(joined_groups))
+    return JoinedModels(tuple(joined_groups), context.labeled.y.dtype)
 
 
 def key_of_chosen(chosen: ChosenModels, *, has_queries: bool) -> str:
@@ -443,7 +450,9 @@ def count_chosen(
     replay_counts(engine.store, table)
     models = ModelSets((CHOSEN_SET,), join_models(context, chosen_fits.values()))
     reading = context.reading.with_sample(sampled_rows)
-    compared = ComparedModels([models], (token,), table.comparisons, reading)
+    compared = ComparedModels(
+        [models], (token,), table.comparisons, reading, context.labeled.y.dtype
+    )
     pool_pass = PoolPass(
         engine,
         table,
@@ -453,8 +462,14 @@ def count_chosen(
         ),
         context_key=engine.executor.put(compared),
     )
-    for counted_job in pool_pass.run((CHOSEN_SET,)):
-        pool_pass.add_counts(counted_job)
+    try:
+        for counted_job in pool_pass.run((CHOSEN_SET,)):
+            pool_pass.add_counts(counted_job)
+    except UnpredictablePoolError as error:
+        # All fits are made, and the bound of one fold's model needs no pool.
+        of_folds = {**chosen.models}
+        del of_folds[None]
+        return CountedModels(replace(chosen, models=of_folds), refusal=str(error))
     [bin_counts] = table.whole_counts(CHOSEN_SET)
     pool_counts_of = comparison.unpack(bin_counts, pool.n_rows, n_duplicates)
-    return CountedModels(chosen, pool_counts_of, table.queried)
+    return CountedModels(chosen, pool_counts_of, table.queried, table.unpredicted)

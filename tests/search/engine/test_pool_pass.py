@@ -1,5 +1,6 @@
 """A pass over the pool: what its tasks count, and what it adds to its table."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,6 +13,7 @@ import dsel
 from dsel.data.pool import PoolSlice
 from dsel.losses.base import FoldCounts
 from dsel.losses.error_rate import ERROR_RATE
+from dsel.results.records import from_record, to_record
 from dsel.search.design.comparisons import AllFolds
 from dsel.search.engine.count_batch import (
     ChosenCountBatch,
@@ -22,7 +24,7 @@ from dsel.search.engine.count_batch import (
 )
 from dsel.search.engine.counts import PoolTable
 from dsel.search.engine.fit_batch import fit_splits
-from dsel.search.engine.jobs import CountJob
+from dsel.search.engine.jobs import CountJob, CountResult, UnpredictedRows
 from dsel.search.engine.pool_pass import PoolPass
 from dsel.search.running.run import Run, RunOptions, open_engine
 from tests.executors import faulty_threads
@@ -79,6 +81,21 @@ def test_count_slice__counts_where_models_differ_and_slices_add_up():
     total = sum(np.array(result.counts["chosen"]) for result in results)
     assert differences(total).tolist() == N_DIFFERING
     assert [result.token for result in results] == ["counted"] * 2
+
+
+def test_table__adds_up_the_rows_on_which_models_raised_in_any_order():
+    results = []
+    for pool_slice, row in zip(SLICES, (790, 801), strict=True):
+        rows = UnpredictedRows(2, row, f"ValueError: of row {row}")
+        result = replace(count(pool_slice), unpredicted=rows)
+        results.append(from_record(CountResult, to_record(result)))
+    for ordered in (results, results[::-1]):
+        table = PoolTable(SLICES, (COMPARISON,), ["key"], ["counted"])
+        for result in ordered:
+            table.add_slice(0, result)
+        assert table.unpredicted == UnpredictedRows(4, 790, "ValueError: of row 790")
+        table.forget_counts(0)
+        assert table.unpredicted == UnpredictedRows()
 
 
 def test_pass__reads_only_slices_that_are_not_counted():
