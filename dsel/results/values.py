@@ -62,7 +62,7 @@ def value_text(value: object) -> str:
         text = f"<{type(value).__module__}.{type(value).__qualname__} object>"
     if _literal(text) is not UNSET:
         return text  # unchanged, since strings in it may look like addresses
-    return re.sub(r" at 0x[0-9a-f]+", "", re.sub(r"\s*\n\s*", " ", text))
+    return re.sub(r" at 0x[0-9A-Fa-f]+", "", re.sub(r"\s*\n\s*", " ", text))
 
 
 def entry_of(value: object) -> str:

@@ -137,3 +137,19 @@ def test_grid__is_counted_as_by_scikit_learn_and_comes_back_from_a_store(
                 assert repr(value) == repr(given_value)
     table = search.results_.dsel.table()
     assert len(table) == len(ParameterGrid(grid))
+
+
+def test_grid__labels_of_generators_have_no_memory_address():
+    """numpy writes the address of a generator in capital letters."""
+    label, other = (
+        dsel.SemiSupervisedSearchCV(
+            DecisionTreeClassifier(),
+            {"random_state": [np.random.RandomState(0), 1]},
+            random_state=0,
+            n_jobs=1,
+        )
+        .fit(X, Y)
+        .results_.random_state.values[0]
+        for _ in range(2)
+    )
+    assert label == other == "RandomState(MT19937)"
