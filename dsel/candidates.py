@@ -521,9 +521,10 @@ def _check_parts(estimator: Estimator, name: str) -> None:
             f"{name} must be an estimator of scikit-learn, got "
             f"{type(estimator).__name__}; pass the estimator itself."
         )
-    values = [*params.values()]
+    # Numbers and texts have no parts; this is asked for each candidate.
+    plain = (type, bool, int, float, str, type(None))
     for instance in (
-        value for value in (estimator, *values) if not isinstance(value, type)
+        value for value in (estimator, *params.values()) if not isinstance(value, plain)
     ):
         _check_steps(instance, name)
         if getattr(instance, "refit", True) is False and hasattr(instance, "fit"):

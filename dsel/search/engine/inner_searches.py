@@ -116,17 +116,20 @@ class InnerSearches:
         return self.pruning == Pruning.EXACT
 
     def decide(self, table: FitTable) -> PruningDecision:
-        """Return a lower bound of each candidate's mean score, and which are beaten."""
+        """Return lower bounds of mean scores, needed fits, and beaten candidates.
+
+        The bounds are 0 where no count drops a candidate.
+        """
+        n, is_needed = table.n_candidates, np.ones(table.fit_status.shape, bool)
+        if self.pruning != Pruning.EXACT:
+            if self.pruning == Pruning.HALVING:
+                is_needed = self.fits_of_rounds(table)
+            return PruningDecision(np.zeros(n), is_needed, np.zeros(n, bool))
         lower, complete = self.mean_scores(table, table.consecutive_fits)
-        needed = np.ones(table.fit_status.shape, bool)
-        beaten = np.zeros(table.n_candidates, bool)
-        if self.pruning == Pruning.EXACT:
-            best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
-            # A fit serves two searches: a candidate is dropped where it can win none.
-            beaten = table.active_candidates & self._is_beaten(lower, best)
-        elif self.pruning == Pruning.HALVING:
-            needed = self.fits_of_rounds(table)
-        return PruningDecision(lower.min(axis=0), needed, beaten)
+        best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
+        # A fit serves two searches: a candidate is dropped where it can win none.
+        is_beaten = table.active_candidates & self._is_beaten(lower, best)
+        return PruningDecision(lower.min(axis=0), is_needed, is_beaten)
 
     @staticmethod
     def _is_beaten(lower: Floats, best: Floats) -> Bools:
