@@ -10,14 +10,18 @@ schema that is stored, the schema that models get, and a row filter; these are i
 inputs of this task, the pool with only those blocks; a *block* is rows in memory; a
 *split* names training and test rows.
 
+`read_table` reads a file by the rules of `dsel select`, into a `Table`.
+
 To add a kind of pool, write a function that returns a `Pool` (see `zarr_rows.py`)
 and let `open_pool` call it.
 """
 
 from dsel.checks import explain_public
 from dsel.data.open import open_pool
+from dsel.data.table_request import Table
+from dsel.data.tables import read_table
 from dsel.data.write import write_pool
 
-__all__ = ["open_pool", "write_pool"]
+__all__ = ["Table", "open_pool", "read_table", "write_pool"]
 
 explain_public(globals())

@@ -78,7 +78,7 @@ def read_table(
     text: Sequence[str] = (),
     gaps: Sequence[str] = (),
 ) -> Table:
-    """Read a table of any format in `FORMATS`, or a zarr group, into memory.
+    r"""Read a table of any format in `FORMATS`, or a zarr group, into memory.
 
     Text files are read as text, and the kinds of columns are decided by strict rules
     over all of their values; formats that have types keep them. npz files and zarr
@@ -130,6 +130,12 @@ def read_table(
         those that are gaps anyway. In the target they are labels. Tables that are read
         by this one's schema have them, too.
 
+    Returns
+    -------
+    Table
+        ``X`` of shape (n_rows, n_features), ``y`` of shape (n_rows,), or None without
+        `target`; ``schema``, which later tables take as `like`.
+
     Raises
     ------
     FileNotFoundError
@@ -138,7 +144,20 @@ def read_table(
         Where the file cannot be read completely, or a value is not of its kind in
         `like`, or `task` is None and a target has more than 20 different whole numbers,
         or more than 20 different texts with fewer than 10 rows each on average, or the
-        target has a word for a missing value that is hardly a class.
+        target has a word for a missing value that is hardly a class. Messages name the
+        options of ``dsel select``: ``--gap`` is `gaps` here, ``--sep`` `separator`.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder, "labeled.csv")
+    ...     _ = path.write_text("age,plan,left\n35,A,yes\n?,B,no\n51,A,\n")
+    ...     table = read_table(path, target="left")
+    >>> table.X.to_dict("list")
+    {'age': [35.0, nan, 51.0], 'plan': ['A', 'B', 'A']}
+    >>> table.y.tolist()  # an empty cell is a row without a label
+    ['yes', 'no', None]
     """
     location = str(path)
     if not os.path.exists(location):

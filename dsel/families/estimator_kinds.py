@@ -10,6 +10,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from dsel.arrays import Estimator
+from dsel.checks import attribute_error
 
 PASS_LABELS_ON: Final = (
     "sklearn.calibration",
@@ -87,6 +88,56 @@ def check_has_learned(model: Estimator, message: str | None = None) -> None:
     except NotFittedError:
         if set(vars(model)) <= set(vars(clone(model))):
             raise
+
+
+class FittedAttributes:
+    """Mixin for estimators: an attribute of `fit` that is read too early says so.
+
+    The error is scikit-learn's NotFittedError, which `hasattr` and `getattr` with a
+    default take for a missing attribute.
+
+    Examples
+    --------
+    >>> from sklearn.base import BaseEstimator
+    >>> class Mean(FittedAttributes, BaseEstimator):
+    ...     pass
+    >>> hasattr(Mean(), "mean_")
+    False
+    >>> Mean().mean_  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    sklearn.exceptions.NotFittedError: this Mean is not fitted yet, so it has no ...
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        # Copies and pickles look for private names of objects without any attribute.
+        if is_name_of_fit(name) and not any(map(is_name_of_fit, vars(self))):
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted yet, so it has no `{name}`; "
+                f"call `fit(X, y)` before."
+            )
+        # Properties, and methods that the estimator inside lacks, raise errors of their
+        # own, after which Python calls this method.
+        if name in dir(type(self)):
+            return object.__getattribute__(self, name)
+        owner = f"a {type(self).__name__}"
+        known = [*dir(type(self)), *vars(self)]
+        raise attribute_error(owner, name, known, self._why_not(name))
+
+    def _why_not(self, name: str) -> str:
+        """Return the end of the message about an attribute; "" for the nearest one."""
+        return ""
+
+
+def is_name_of_fit(name: str) -> bool:
+    """Return whether an attribute of this name is set by `fit`, as scikit-learn has it.
+
+    Examples
+    --------
+    >>> is_name_of_fit("coef_"), is_name_of_fit("_coef"), is_name_of_fit("__dict__")
+    (True, False, False)
+    """
+    return name.endswith("_") and not name.startswith("_")
 
 
 def last_step(estimator: Any) -> Any:

@@ -24,6 +24,7 @@ from dsel.checks import (
 from dsel.data.labeled import check_labels
 from dsel.data.lazy import LazyScore, takes_dask_arrays
 from dsel.errors import GuaranteeWarning, warn
+from dsel.families.estimator_kinds import FittedAttributes
 from dsel.least_squares.closed_form import (
     EPS,
     check_memory,
@@ -49,7 +50,7 @@ SINGULAR: Final = (
 
 @explain_unknown()
 @dataclass(eq=False, repr=False)
-class KernelModel(BaseEstimator):
+class KernelModel(FittedAttributes, BaseEstimator):
     """Base of the regressor and the classifier: parameters, fit and scores."""
 
     width: float = 1.0

@@ -40,6 +40,7 @@ from dsel.data.lazy import LazyScore, takes_dask_arrays
 from dsel.data.row_random import seed_from
 from dsel.data.splits import Split, fold_splits, random_folds, splits_of_cv
 from dsel.errors import rename_in_errors
+from dsel.families.estimator_kinds import FittedAttributes
 from dsel.families.predictions import predict_numbers
 from dsel.least_squares.certified_choice import (
     AUTO,
@@ -102,7 +103,7 @@ ESTIMATE_FOLDS: Final = 10
 
 
 @dataclass(eq=False, repr=False)
-class BaseSearch(LazyScore, RegressorMixin, BaseEstimator):
+class BaseSearch(FittedAttributes, LazyScore, RegressorMixin, BaseEstimator):
     """Base of both searches: the grid, the cube and the chosen model."""
 
     widths: ArrayLike

@@ -16,13 +16,14 @@ from dsel.data import open_pool
 from dsel.data.labeled import check_labels, code_labels, codes_of, with_columns
 from dsel.data.lazy import LazyScore, takes_dask_arrays
 from dsel.errors import GuaranteeWarning, warn
+from dsel.families.estimator_kinds import FittedAttributes
 from dsel.mcpl.frank_wolfe import CONVERGED
 from dsel.mcpl.gaussian import GaussianClasses, Moments, moments_of, supervised_fit
 from dsel.mcpl.saddle_point import fit_contrast
 from dsel.typing import AnyArray, PoolLike
 
 
-class _GaussianClassifier(LazyScore, ClassifierMixin, BaseEstimator):
+class _GaussianClassifier(FittedAttributes, LazyScore, ClassifierMixin, BaseEstimator):
     """Predicts the largest of Gaussian class densities times priors."""
 
     n_features_in_: int

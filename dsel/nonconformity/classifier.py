@@ -34,6 +34,7 @@ from dsel.data.lazy import LazyScore, takes_dask_arrays
 from dsel.data.row_random import TIE_STREAM, seed_from
 from dsel.data.splits import holdout_split
 from dsel.errors import GuaranteeWarning, warn
+from dsel.families.estimator_kinds import FittedAttributes
 from dsel.families.fit_arguments import RoutedFit
 from dsel.nonconformity.models import Trained, join_models, train_grid
 from dsel.results import Certificate
@@ -68,7 +69,12 @@ class RowChoices(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class NonconformityClassifier(
-    LazyScore, RoutedFit, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
+    FittedAttributes,
+    LazyScore,
+    RoutedFit,
+    ClassifierMixin,
+    MetaEstimatorMixin,
+    BaseEstimator,
 ):
     """Train every model of a grid once, and choose one of them for each test row.
 

@@ -14,6 +14,7 @@ from scipy.stats import rankdata
 
 from dsel import names
 from dsel.arrays import Floats
+from dsel.losses.base import Loss
 from dsel.losses.calls import ConstantPrediction
 from dsel.results.cube import (
     GridAxes,
@@ -180,16 +181,19 @@ def cv_results(
     axes: GridAxes,
     pairs: xr.Dataset | None = None,
     *,
+    loss: Loss | None = None,
     variances: Floats | None = None,
 ) -> dict[str, Any]:
     """Return the ``cv_results_`` of scikit-learn, computed from the counts of a cube.
 
-    Scores are accuracies, or R^2 if `variances` of the targets of each fold are passed;
-    then ranks are by mean squared error. A candidate with a fold that was not counted
-    has NaN and the last rank. Those counted on fewer predictions rank after those
-    counted on more, since the means are then over different rows. The columns of
-    `candidate_table` follow. Times are those of the fits of the search, in a nested
-    search those without each of the `pairs` of folds; NaN if none was timed.
+    Scores are of the `loss` that ranks, larger is better: one minus a rate, such as
+    accuracy or recall, minus a cost; without it they are accuracies. With `variances`
+    of the targets of each fold they are R^2, and ranks are by mean squared error. A
+    candidate with a fold that was not counted has NaN and the last rank. Those counted
+    on fewer predictions rank after those counted on more, since the means are then over
+    different rows. The columns of `candidate_table` follow, here with the means also
+    of candidates that were pruned. Times are those of the fits of the search, in a
+    nested search those without each of the `pairs` of folds; NaN if none was timed.
     """
     columns: dict[str, Any] = {}
     n, candidates = axes.n_candidates, axes.candidates
@@ -212,14 +216,18 @@ def cv_results(
             np.fromiter(values, kind), [name not in params for params in candidates]
         )
     columns["params"] = list(candidates)
-    if variances is None:
-        scores = 1.0 - _fold_rates(cube)
-        ranked = scores.mean(axis=1)
-    else:
-        squares = cube[names.FOLD_LOSS_MEAN].values.reshape(n, -1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scores = 1.0 - squares / variances
-        ranked = -squares.mean(axis=1)
+    has_losses = names.FOLD_LOSS_MEAN in cube
+    means = {CV_ERROR: _fold_rates(cube)} if names.FOLD_ERRORS in cube else {}
+    if loss is not None and has_losses:
+        means[loss.criterion] = cube[names.FOLD_LOSS_MEAN].values.reshape(n, -1)
+    fold_losses = [*means.values()][-1]
+    ranked = -fold_losses.mean(axis=1)
+    is_rate = loss is None or (loss.largest == 1.0 and not loss.is_cost)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if variances is not None:
+            scores = 1.0 - fold_losses / variances
+        else:
+            scores = 1.0 - fold_losses if is_rate else -fold_losses
     columns |= {f"split{k}_test_score": fold for k, fold in enumerate(scores.T)}
     mean = scores.mean(axis=1)
     columns["mean_test_score"], columns["std_test_score"] = mean, scores.std(axis=1)
@@ -232,7 +240,8 @@ def cv_results(
     _, places = np.unique(keys, axis=1, return_inverse=True)
     ranks = rankdata(places, method="min")
     columns["rank_test_score"] = ranks.astype(np.int32)
-    return columns | _outcome_columns(cube)
+    by_criterion = {name: rates.mean(axis=1) for name, rates in means.items()}
+    return columns | _outcome_columns(cube) | by_criterion
 
 
 def _fold_rates(cube: xr.Dataset) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -20,11 +20,11 @@ from dsel.arrays import (
     validate_data,
 )
 from dsel.candidates import Grid, takes_nan, with_learner_tags
-from dsel.checks import attribute_error, explain_unknown
+from dsel.checks import explain_unknown
 from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import LazyScore, takes_dask_arrays
 from dsel.errors import names_of
-from dsel.families.estimator_kinds import last_step
+from dsel.families.estimator_kinds import FittedAttributes, last_step
 from dsel.families.fit_arguments import RoutedFit, check_fit_names
 from dsel.families.predictions import flat_predictions
 from dsel.losses.base import Loss
@@ -96,7 +96,9 @@ def forward_to_outcome(
 
 @explain_unknown(OF_OTHER_SEARCHES)
 @dataclass(eq=False, repr=False)
-class SemiSupervisedSearchCV(LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstimator):
+class SemiSupervisedSearchCV(
+    FittedAttributes, LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstimator
+):
     """Choose the parameters of a classifier or regressor, and bound its error.
 
     Like scikit-learn's searches it is a classifier if its estimator is one, else a
@@ -182,18 +184,20 @@ class SemiSupervisedSearchCV(LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstim
     best_index_ : int
         Number of its candidate.
     best_score_ : float
-        Mean accuracy of that candidate on held-out folds, for regressors mean R^2, also
-        if a `loss` ranks: an estimate.
+        Mean score of that candidate on held-out folds, ``mean_test_score`` of
+        `cv_results_`, as `GridSearchCV` has it: an estimate.
     results_ : xarray.Dataset
         The cube over the grid, ``fold`` and ``criterion``.
     pair_results_ : xarray.Dataset
         Counts of inner searches, by pair of folds; None if the search is not nested.
     cv_results_ : dict
         The table that scikit-learn's searches have, made from `results_`, for
-        ``pd.DataFrame(search.cv_results_)``. Scores and ranks are of accuracies; the
-        column ``mean_loss`` has the `loss` that ranks. For regressors scores are R^2,
-        and ranks those of the column ``mean_squared_error``. Times are those of the
-        fits that were made, NaN if none was timed: nested searches time no predictions.
+        ``pd.DataFrame(search.cv_results_)``. Scores and ranks are of the `loss` that
+        ranks, larger is better: accuracy, recall, precision or balanced accuracy, and
+        minus the cost; the column ``mean_loss`` has the loss itself, ``cv_error`` the
+        error. For regressors scores are R^2, and ranks those of the column
+        ``mean_squared_error``. Times are those of the fits that were made, NaN if none
+        was timed: nested searches time no predictions.
     plan_ : Plan
         The plan that was run. It holds the labeled rows and refers to the pool, so that
         a pickle or copy of the search does not contain it, and its `outcome_` no rows.
@@ -358,7 +362,11 @@ class SemiSupervisedSearchCV(LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstim
         self.best_index_ = self.choice_.candidate
         self.best_params_ = plan.axes.candidates[self.best_index_]
         self.cv_results_ = cv_results(
-            self.results_, plan.axes, self.pair_results_, variances=plan.fold_variances
+            self.results_,
+            plan.axes,
+            self.pair_results_,
+            loss=plan.search.context.losses.main,
+            variances=plan.fold_variances,
         )
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         if not plan.search.is_regression:
@@ -411,11 +419,7 @@ class SemiSupervisedSearchCV(LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstim
         check_is_fitted(self, "choice_")
         return self.outcome_.plot
 
-    def __getattr__(self, name: str) -> Any:
-        # `available_if` hides methods that the estimator lacks: its error says so.
-        if name in dir(type(self)):
-            return object.__getattribute__(self, name)
-        end = ""
+    def _why_not(self, name: str) -> str:
         is_fitted = "choice_" in vars(self)
         # Fields without a default are no attributes of the class.
         names_of_outcome = {*names_of(Outcome), *Outcome.__dataclass_fields__}
@@ -424,15 +428,11 @@ class SemiSupervisedSearchCV(LazyScore, RoutedFit, MetaEstimatorMixin, BaseEstim
             name in NAMES_IN_OUTCOME or name.removesuffix("_") in names_of_outcome
         )
         if f"{name}_" in vars(self):
-            end = f"; it is `{name}_` here."
-        elif is_of_outcome and not name.endswith("_"):
+            return f"; it is `{name}_` here."
+        if is_of_outcome and not name.endswith("_"):
             after = "" if is_fitted else ", after `fit`"
-            end = f"; it is `outcome_.{name}` here{after}."
-        elif is_of_fit and not is_fitted:
-            end = "; call `fit(X, y)` before."
-        owner = f"a {type(self).__name__}"
-        known = [*dir(type(self)), *vars(self)]
-        raise attribute_error(owner, name, known, end)
+            return f"; it is `outcome_.{name}` here{after}."
+        return "; call `fit(X, y)` before." if is_of_fit and not is_fitted else ""
 
     def model(self, candidate: int | None = None, fold: int | None = None) -> Any:
         """Fit any candidate again, as `Plan.model` does.

@@ -432,6 +432,29 @@ def test_cv_results__has_the_seconds_of_fits(certificate):
         np.testing.assert_allclose(found["mean_fit_time"], seconds.mean("pair"))
 
 
+@pytest.mark.parametrize(
+    ("loss", "score"),
+    [
+        ("recall:yes", lambda loss: 1 - loss),
+        ("balanced", lambda loss: 1 - loss),
+        ("cost:yes>no=5,no>yes=1", lambda loss: -loss),
+    ],
+)
+def test_cv_results__have_scores_and_ranks_of_the_loss(loss, score):
+    search = searched(LOGISTIC, {"C": [1e-4, 1e-2, 0.1, 1.0]}, loss=loss, pool=POOL,
+                      prune=True, cv=5)  # fmt: skip
+    table = pd.DataFrame(search.cv_results_)
+    losses = search.results_.fold_loss_mean.transpose("C", "fold").to_numpy()
+    folds = table[[f"split{k}_test_score" for k in range(5)]]
+    np.testing.assert_allclose(folds, score(losses))
+    np.testing.assert_allclose(table.mean_test_score, score(table.mean_loss))
+    assert table.mean_loss.notna().all()
+    assert table.cv_error.notna().all()
+    done = table[table.status == "done"]
+    assert done.rank_test_score.rank().equals(done.mean_loss.rank(method="min"))
+    assert search.best_score_ == table.mean_test_score[search.best_index_]
+
+
 def test_search__is_a_learner_of_others():
     search = dsel.SemiSupervisedSearchCV(SVC(), {"C": [0.1, 1.0]}, cv=3, random_state=0)
     behind = make_pipeline(FunctionTransformer(), search)
@@ -545,6 +568,18 @@ def test_system__votes(name):
     voters = [("ours", clone(SYSTEMS[name])), ("other", GaussianNB())]
     assert VotingClassifier(voters).fit(X, TWO).score(X, TWO) > 0.8
     assert BaggingClassifier(voters[0][1], 2).fit(X, TWO).score(X, TWO) > 0.7
+
+
+@pytest.mark.parametrize("name", ["best_score_", "results_", "n_features_in_"])
+def test_system__names_its_fit_where_an_attribute_is_read_before(system, name):
+    with pytest.raises(NotFittedError, match=f"`{name}`; call `fit"):
+        getattr(system, name)
+    assert getattr(system, name, None) is None
+    system.fit(X, targets(system))
+    with pytest.raises(AttributeError, match="has no attribute 'n_feature_in_'") as why:
+        _ = system.n_feature_in_
+    assert not isinstance(why.value, NotFittedError)
+    assert "did you mean 'n_features_in_'?" in str(why.value)
 
 
 def test_search__gives_probabilities_to_others():
