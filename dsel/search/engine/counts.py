@@ -243,6 +243,10 @@ class FitTable:
     messages: dict[FitId, FitMessage] = field(init=False, default_factory=dict)
     candidate_keys: tuple[str, ...] = field(init=False)
     """Key of each candidate in the store."""
+    candidates_of_group: list[Integers] = field(init=False)
+    """Candidate numbers of each candidate group."""
+    group_of_candidate: Integers = field(init=False)
+    """Number of each candidate's group, (n_candidates,)."""
 
     def __post_init__(self) -> None:
         fits = self.n_candidates, len(self.scheme.splits)
@@ -261,6 +265,13 @@ class FitTable:
             ):
                 keys[candidate.number] = key
         self.candidate_keys = tuple(keys)
+        self.candidates_of_group = [
+            np.array([candidate.number for candidate in candidate_group.candidates])
+            for candidate_group in self.candidate_groups
+        ]
+        self.group_of_candidate = np.zeros(self.n_candidates, np.int64)
+        for group_number, candidates in enumerate(self.candidates_of_group):
+            self.group_of_candidate[candidates] = group_number
 
     def note_submission(
         self, candidate_numbers: Sequence[int], split_number: SplitIndex

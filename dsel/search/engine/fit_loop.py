@@ -1,20 +1,18 @@
 """The loop of fits: it prunes, submits the fits that are needed, and takes the results.
 
-If counts decide which fits are needed, candidates with the smallest lower bound are
-fitted first. Otherwise as many groups as there are slots are fitted side by side, then
-the next ones. How early a candidate is pruned depends on timing; the winner and its
-counts do not, if repeated fits give equal models.
+`fit_order` says which fits are submitted first, and in which slot each task runs. How
+early a candidate is pruned depends on timing; the winner and its counts do not, if
+repeated fits give equal models.
 """
 
 import logging
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Generic, Self
 
 import numpy as np
 
-from dsel.arrays import Bools, Floats, Integers
+from dsel.arrays import Bools, Floats
 from dsel.data.splits import SplitKind
 from dsel.families.family import FitId
 from dsel.results.records import to_record
@@ -22,6 +20,11 @@ from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Finished, Task
 from dsel.search.design.cv_schemes import SplitIndex
 from dsel.search.engine.fit_batch import FitBatch
+from dsel.search.engine.fit_order import (
+    TaskSlots,
+    order_best_first,
+    order_by_group,
+)
 from dsel.search.engine.job_queue import (
     TASK_SECONDS,
     BatchSize,
@@ -72,15 +75,7 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
         init=False, default_factory=dict
     )
     """Results of fits whose two parts are tested one by one, by the tested part."""
-    slots: dict[str, int] = field(init=False, default_factory=dict)
-    """Slot of each running task, by its key. A slot is a number, which the executor
-    maps to a thread or a worker."""
-    slots_of_group: dict[int, list[int]] = field(init=False, default_factory=dict)
-    """Slots that have the shared data of each candidate group."""
-    candidates_of_group: list[Integers] = field(init=False)
-    """Candidate numbers of each candidate group."""
-    group_of_candidate: Integers = field(init=False)
-    """Number of each candidate's group, (n_candidates,)."""
+    slots: TaskSlots = field(init=False, default_factory=TaskSlots)
 
     def __post_init__(self) -> None:
         self.n_stored_fits = int(self.table.finished_fits.sum())
@@ -93,13 +88,6 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
             may_give_up=not self.raise_failures,
             any_done=bool((self.table.fit_status == FitStatus.DONE).any()),
         )
-        self.candidates_of_group = [
-            np.array([candidate.number for candidate in candidate_group.candidates])
-            for candidate_group in self.table.candidate_groups
-        ]
-        self.group_of_candidate = np.empty(self.table.n_candidates, np.int64)
-        for group_number, candidates in enumerate(self.candidates_of_group):
-            self.group_of_candidate[candidates] = group_number
 
     def fit(self) -> None:
         """Fit until no fit is needed."""
@@ -128,19 +116,25 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
 
     def next_jobs(self) -> list[FitJob]:
         """Return the best open fits, as the jobs of one task; or none."""
-        waiting_fits, n_slots = self.waiting_fits, self.engine.executor.n_slots
-        n_groups = len(np.unique(self.group_of_candidate[waiting_fits.any(axis=1)]))
+        table, n_slots = self.table, self.engine.executor.n_slots
+        waiting_fits = self.waiting_fits
+        n_groups = len(np.unique(table.group_of_candidate[waiting_fits.any(axis=1)]))
         # This number is an estimate: one job fits all open candidates of a group on a
         # split.
         n_left = n_groups * int(waiting_fits.sum(axis=1).max(initial=0))
         size = self.batch_size.jobs_per_task(max(1, n_left), n_slots)
-        order = (
-            self._order_best_first if self.pruner.best_first else self._order_by_group
-        )
+        if self.pruner.best_first:
+            if self.first_bounds is None:
+                self.first_bounds = self.lower_bounds.copy()
+            order = order_best_first(
+                table, waiting_fits, self.lower_bounds, self.first_bounds
+            )
+        else:
+            order = order_by_group(table, waiting_fits, n_slots)
         jobs: list[FitJob] = []
-        for group_number, split_number in order(waiting_fits):
+        for group_number, split_number in order:
             # The fits may be in a job of another candidate of the group already.
-            is_open = self.table.fit_status[:, split_number] == FitStatus.OPEN
+            is_open = table.fit_status[:, split_number] == FitStatus.OPEN
             # A pruned candidate still has open fits, which nothing needs.
             jobs += self.claim_fits(
                 group_number, split_number, is_open & waiting_fits[:, split_number]
@@ -156,7 +150,7 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
 
         The fits count as submitted from now on, so that no other job has them.
         """
-        candidates = self.candidates_of_group[group_number]
+        candidates = self.table.candidates_of_group[group_number]
         candidates = candidates[is_claimed[candidates]]
         if not len(candidates):
             return []
@@ -175,81 +169,11 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
             lost[list(job.candidate_numbers), job.split_number] = False
         for split_number in map(SplitIndex, np.flatnonzero(lost.any(axis=0)).tolist()):
             is_claimed = lost[:, split_number]
-            for group_number in np.unique(self.group_of_candidate[is_claimed]).tolist():
+            group_numbers = np.unique(self.table.group_of_candidate[is_claimed])
+            for group_number in group_numbers.tolist():
                 self.queue.submit_first(
                     self.claim_fits(group_number, split_number, is_claimed)
                 )
-
-    def _order_by_group(self, waiting_fits: Bools) -> Iterator[tuple[int, SplitIndex]]:
-        """Yield group and split of the waiting fits, a few groups side by side."""
-        submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
-        waits = waiting_fits.any(axis=1)
-        group_numbers = list(dict.fromkeys(self.group_of_candidate[waits].tolist()))
-        # Slots work at different groups, so that none waits for data that another one
-        # makes.
-        n_slots = self.engine.executor.n_slots
-        group_numbers[:n_slots] = sorted(
-            group_numbers[:n_slots],
-            key=lambda group_number: submitted[
-                self.candidates_of_group[group_number]
-            ].sum(),
-        )
-        for group_number in group_numbers:
-            candidates = self.candidates_of_group[group_number]
-            waiting_splits = waiting_fits[candidates].any(axis=0)
-            yield from (
-                (group_number, SplitIndex(int(split_number)))
-                for split_number in np.flatnonzero(waiting_splits)
-            )
-
-    def _order_best_first(
-        self, waiting_fits: Bools
-    ) -> Iterator[tuple[int, SplitIndex]]:
-        """Yield group and split of waiting fits, those of the best candidate first."""
-        lower, unknown = self.lower_bounds, ~self.table.finished_fits
-        submitted = (self.table.fit_status == FitStatus.SUBMITTED).sum(axis=1)
-        if self.first_bounds is None:
-            self.first_bounds = lower.copy()
-        # The value is extrapolated: each submitted fold is expected to add the mean of
-        # the known ones. Candidates without a known fold are in order of those
-        # submitted.
-        n_known = np.maximum((~unknown).sum(axis=1), 1)
-        # A failed candidate has an infinite limit, and waits for no fold.
-        growth = np.subtract(
-            lower, self.first_bounds, out=np.zeros_like(lower), where=np.isfinite(lower)
-        )
-        expected = lower + submitted * growth / n_known
-        candidates = np.flatnonzero(waiting_fits.any(axis=1))
-        order = np.lexsort((candidates, submitted[candidates], expected[candidates]))
-        scheme = self.table.scheme
-        for candidate in candidates[order]:
-            split_number = SplitIndex(int(np.argmax(waiting_fits[candidate])))
-            # Until all folds are counted they may still prune the fit on all rows.
-            waits_for_folds = unknown[candidate, : scheme.n_folds].any()
-            if (
-                scheme.splits[split_number] is not scheme.all_rows
-                or not waits_for_folds
-            ):
-                yield int(self.group_of_candidate[candidate]), split_number
-
-    def _choose_slot(self, group_number: int) -> int:
-        """Return the slot of a task: that of its group's tasks, unless it is busy.
-
-        Data that a group shares, such as its kernel matrix, is there already.
-        """
-        n_slots = self.engine.executor.n_slots
-        load = Counter(dict.fromkeys(range(n_slots), 0))
-        load.update(self.slots[key] for key in self.queue.running if key in self.slots)
-        best = min(range(n_slots), key=load.__getitem__)
-        # A Gram matrix takes longer to compute than a small fit, and is cached in one
-        # process.
-        warm = self.slots_of_group.setdefault(group_number, [best])
-        nearest = min(warm, key=load.__getitem__)
-        # Waiting for one more task is faster than making the shared data again.
-        if load[nearest] > load[best] + 1:
-            warm.append(best)
-            nearest = best
-        return nearest
 
     def make_task(self, jobs: list[FitJob]) -> Task[JobContext, list[FittedJob]]:
         """Return jobs as one task."""
@@ -260,12 +184,17 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
         key = f"fit-{group.short_name}-{split.short_name}-{next(self.engine.serial)}"
         slot = None
         if not self.queue.attempts[first]:  # a job that failed may run in any slot
-            slot = self.slots[key] = self._choose_slot(first.group_number)
+            slot = self.slots.choose(
+                key,
+                first.group_number,
+                self.queue.running,
+                self.engine.executor.n_slots,
+            )
         # A worker may drop the cached data of a group, such as its Gram matrix, when no
         # fit of this group is left to submit. If one is tried again, its data are
         # computed again.
         waits = self.waiting_fits.any(axis=1)
-        still_waiting = set(self.group_of_candidate[waits].tolist())
+        still_waiting = set(table.group_of_candidate[waits].tolist())
         ending = frozenset({job.group_number for job in jobs} - still_waiting)
         batch = self.batch_type(tuple(jobs), ending)
         return Task(key, batch, keeps_output=batch.keeps_models, affinity=slot)
