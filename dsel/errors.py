@@ -136,8 +136,11 @@ Way = ShellOptions | OtherCommands | NewFile
 class UndecidedError(ValueError):
     """A table needs a decision by options of the shell."""
 
-    def __init__(self, text: str, *ways: Way) -> None:
+    def __init__(self, text: str, *ways: Way, in_short: str = "") -> None:
         super().__init__(text)
+        self.in_short = in_short
+        """What is to be decided, without the options: for a message below which whole
+        commands stand. "" where the text is short enough."""
         self.ways = tuple(way for way in ways if way)
         """Ways for each of the possible decisions; a flag has the value ""."""
 
@@ -158,6 +161,14 @@ def ways_of(error: BaseException | None) -> tuple[Way, ...]:
             return tuple(ways)
         error = error.__cause__
     return ()
+
+
+def short_text_of(error: BaseException | None) -> str:
+    """Return what an error says above the commands of its ways; "" for its text.
+
+    It stands in the place of the notes of the error, too.
+    """
+    return getattr(error, "in_short", "")
 
 
 def notes_of(error: BaseException | None) -> list[str]:

@@ -45,6 +45,11 @@ MOST_WORDS: Final = 0.05
 a gap."""
 MOST_NAMES: Final = 8
 """Most names of columns in a line."""
+MOST_IN_FULL: Final = 3
+"""Most undecided columns that have a sentence each; of more, a sentence has all that
+are alike, since the command below has the options."""
+NEARLY_ALL: Final = 0.9
+"""Part of the rows with different values from which a column identifies rows."""
 MICROSECONDS_A_DAY: Final = 24 * 60 * 60 * 10**6
 
 
@@ -135,6 +140,8 @@ class _Undecided(NamedTuple):
     """Columns of numbers that have the names and values of keys."""
     prose: list[str]
     """Columns of texts in several words."""
+    singles: list[str]
+    """Columns with another value in nearly every row."""
     ids: list[str]
     """Columns that may identify rows in the predictions."""
     dropped: list[str]
@@ -159,16 +166,73 @@ def _undecided_error(
         for column in undecided[:10]
     )
     more = f" (and {len(undecided) - 10} more)" if len(undecided) > 10 else ""
+    # Else a user mends these columns, and reads of others before the next run.
+    known = {column.name for column in undecided}
+    others = {
+        name: reason
+        for name, reason in why_texts.items()
+        if name not in known and name in X and (reason.as_numbers or reason.text)
+    }
+    in_short = ""
+    if len(undecided) + len(others) > MOST_IN_FULL:
+        in_short = _describe_in_short(sorted_columns, X, others)
     error = UndecidedError(
         f"{shown}{more}.{_advise(sorted_columns)}",
         *_ways_to_decide(sorted_columns, X, why_texts),
+        in_short=in_short,
     )
-    # Else a user mends these columns, and reads of others before the next run.
-    known = {column.name for column in undecided}
-    for name, reason in why_texts.items():
-        if name not in known and name in X and (reason.as_numbers or reason.text):
-            error.add_note(reason.text)
+    for reason in others.values():
+        error.add_note(reason.text)
     return error
+
+
+def _describe_in_short(
+    undecided: _Undecided, X: pd.DataFrame, others: Mapping[str, TextReason]
+) -> str:
+    """Return what is to be decided about many columns, those that are alike together.
+
+    `others` have an encoder, and a reason to be read otherwise.
+    """
+    names = [column.name for column in undecided.columns]
+    in_words = [name for name in names if name in undecided.prose]
+    singles = [name for name in names if name in undecided.singles]
+    texts = []
+    for alike, hold in (
+        (singles, "another value in nearly every row, as identifiers do"),
+        (in_words, "free text"),
+    ):
+        if alike:
+            verb = "has" if len(alike) == 1 else "have"
+            texts.append(f"{listing([*map(repr, alike)], 8)} {verb} {hold}")
+    rest = [c for c in undecided.columns if c.name not in {*singles, *in_words}]
+    reasons = {**undecided.reasons, **others}
+    described = [
+        reasons[c.name].brief
+        if c.name in reasons
+        else _describe_unencodable(c, X[c.name])
+        for c in rest
+    ] + [reason.brief for reason in others.values()]
+    texts += [
+        text.removeprefix("column ")
+        .replace("' is read as text: ", "': ")
+        .replace(", and is read as text: ", ": ")
+        for text in described[:MOST_NAMES]
+    ]
+    more = len(described) - MOST_NAMES
+    end = f"; and {more:,} more" if more > 0 else ""
+    n_columns = len(names) + len(others)
+    belong = ""
+    if undecided.owners:
+        belong = f" {_belong(*undecided.owners)}"
+    return f"{n_columns:,} columns need a decision: {'; '.join(texts)}{end}.{belong}"
+
+
+def _belong(owner: str) -> str:
+    """Return the sentence about a column that may say which rows belong together."""
+    return (
+        f"If rows of one {owner} belong together, write --groups "
+        f"{shlex.quote(owner)}: without it the bound would be too small."
+    )
 
 
 def _sort_undecided(
@@ -190,17 +254,15 @@ def _sort_undecided(
     texts = [c.name for c in undecided if c.kind == TEXT or c.name in keys]
     unexplained = [t for t in texts if t not in why_texts]
     prose = [t for t in unexplained if _is_prose(X[t])]
-    singles = [t for t in unexplained if X[t].is_unique and t not in prose]
+    singles = [t for t in unexplained if _is_single(X[t]) and t not in prose]
     ids = [t for t in singles if pool_columns is None or t in pool_columns]
     dropped = [c.name for c in undecided if c.name not in ids]
     # Rows of one customer are not independent: without its column a certificate
     # would be about other rows, so that a command names the groups first.
-    owners = [
-        t
-        for t in unexplained
-        if t in dropped and t not in singles and is_name_of_identifier(t)
-    ]
+    owners = [t for t in unexplained if is_name_of_identifier(t) and not X[t].is_unique]
     owners = [t for t in owners if not has_groups and not holds_sentences(X[t])]
+    # What several rows share says more of groups than what hardly any do.
+    owners.sort(key=lambda t: t in singles)
     return _Undecided(
         columns=undecided,
         reasons=reasons,
@@ -212,6 +274,7 @@ def _sort_undecided(
         ],
         keys=keys,
         prose=prose,
+        singles=singles,
         ids=ids,
         dropped=dropped,
         owners=owners[:1],
@@ -224,15 +287,18 @@ def _ways_to_decide(
     """Return options of commands that decide all columns, the likeliest first."""
     ids, dropped, owners = undecided.ids, undecided.dropped, undecided.owners
     reasons = undecided.reasons
-    ways = [_options(dropped, ids, owners)]
-    if owners:  # nothing in a table shows which of both meanings its keys have
-        ways.append(_options(dropped, ids))
-    # Another option reads some of the columns, and the rest is left out.
+    # Nothing in a table shows which of both meanings keys have, unless nearly all
+    # differ: these are probably no groups.
+    likely, other = owners, list[str]()
+    if {*owners} & {*undecided.singles}:
+        likely, other = other, owners
+    # Options read some of the columns, and the rest is left out.
     rest = [name for name in dropped if name not in reasons]
+    readings = list[dict[tuple[str, str], None]]()
     dated = [reason.date_orders for reason in reasons.values() if reason.date_orders]
     # All dates of a table are written in one order.
     orders = [o for o in DATE_ORDERS.values() if all(o in column for column in dated)]
-    for k, order in enumerate(orders if dated else [""] * bool(reasons)):
+    for order in orders if dated else [""]:
         options = dict.fromkeys(
             option
             for reason in reasons.values()
@@ -245,15 +311,26 @@ def _ways_to_decide(
             for name, reason in why_texts.items()
             if name in X and reason.as_numbers == (("--number", name),)
         )
-        ways.insert(k, [*options, *_options(rest, ids, owners)])
+        readings.append(options)
+    ways: list[ShellOptions]
+    ways = [[*options, *_options(rest, ids, likely)] for options in readings]
+    first = ways[0]
+    if owners:
+        ways.insert(1, [*readings[0], *_options(rest, ids, other)])
     # A column of numbers with a few words may have a column for each value.
     categories = [c.name for c in undecided.columns if _kind(c, X[c.name]) == "values"]
     if categories:
-        rest = [name for name in dropped if name not in categories]
-        as_texts = ("--text", join_names(categories))
-        ways.insert(1, [as_texts, *_options(rest, ids, owners)])
+        rest = [name for name in rest if name not in categories]
+        as_texts = [("--text", name) for name in categories]
+        as_numbers = {
+            o for c in categories if c in reasons for o in reasons[c].as_numbers
+        }
+        others = [o for o in readings[0] if o not in as_numbers]
+        ways.insert(1, [*others, *as_texts, *_options(rest, ids, likely)])
     if undecided.keys:  # their names may mislead
-        ways.append(_with_measured(ways[0], undecided.keys))
+        ways.append(_with_measured(first, undecided.keys))
+    if reasons:
+        ways.append(_options(dropped, ids, likely))
     return ways
 
 
@@ -262,11 +339,7 @@ def _advise(undecided: _Undecided) -> str:
     columns, unnamed, keys = undecided.columns, undecided.unnamed, undecided.keys
     belong = ""
     if undecided.owners:
-        [owner] = undecided.owners
-        belong = (
-            f" If rows of one {owner} belong together, write --groups "
-            f"{shlex.quote(owner)}: without it the bound would be too small."
-        )
+        belong = f" {_belong(*undecided.owners)}"
     decisions = []
     if unnamed:
         copied = ""
@@ -301,6 +374,7 @@ def _options(
 ) -> ShellOptions:
     """Return the options by which these columns are no features."""
     dropped = [name for name in dropped if name not in groups]
+    ids = [name for name in ids if name not in groups]
     options = [("--groups", ",".join(groups)), ("--drop", ",".join(dropped))]
     options += [("--id", ",".join(ids))]
     return [(name, value) for name, value in options if value]
@@ -361,6 +435,12 @@ def _kind(column: Column, values: pd.Series) -> str | None:
     if column.kind in (TEXT, TRUTH, NUMBER) and not _has_many_values(known):
         return "values"
     return None
+
+
+def _is_single(values: pd.Series) -> bool:
+    """Return whether nearly every row has another value, as identifiers of rows do."""
+    known = values.dropna()
+    return int(known.nunique()) > NEARLY_ALL * len(known)
 
 
 def _has_many_values(known: pd.Series) -> bool:

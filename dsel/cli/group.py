@@ -27,6 +27,7 @@ from dsel.errors import (
     explain_store_errors,
     forget_frames,
     notes_of,
+    short_text_of,
     ways_of,
 )
 from dsel.rounded_texts import hide_breaks, show_breaks
@@ -250,7 +251,7 @@ def _check(words: Sequence[str]) -> Stop | None:
     except click.ClickException as error:
         return Stop(error.format_message(), ways_of(error))
     except FORESEEN as error:
-        return Stop(_line_of(error), ways_of(error))
+        return Stop(_line_of(error), ways_of(error), short_text_of(error))
     except Exception:  # the command does not continue after any error
         return Stop("", ())
     return None
@@ -270,6 +271,8 @@ def _say_stop(error: Exception, text: str, words: Sequence[str]) -> None:
     if behind and text[-1:] not in (".", "?", ")"):
         text += "."
     doubts = [note for note in notes_of(error) if note not in behind]
+    if commands.lines and (in_short := short_text_of(error)):
+        text, doubts = in_short, []
     doubtful = "".join(f" Also, {note}." for note in doubts)
     say(f"Error: {text}{doubtful}{behind}", err=True)
     print_commands(commands, words)

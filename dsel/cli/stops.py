@@ -32,6 +32,8 @@ from dsel.option_values import join_names, names_in
 MOST_WAYS: Final = 10
 """Most ways that are tried after one stop: each may read the tables, once for each of
 its commands."""
+MOST_LINES: Final = 3
+"""Most commands that are printed below an error: more are not read."""
 MOST_STOPS: Final = 5
 """Most stops, one behind the other, that one command decides."""
 
@@ -68,6 +70,8 @@ class Stop(NamedTuple):
 
     text: str
     ways: tuple[Way, ...]
+    in_short: str = ""
+    """What is said of it where a command decides it; "" for the text."""
 
 
 class Commands(NamedTuple):
@@ -207,7 +211,9 @@ class WaySearch:
         if len(commands) > 1:  # it stops another command, and says nothing of this one
             return False
         number = len(self.stops)
-        stop = stop._replace(text=self._in_sources(stop.text))
+        stop = stop._replace(
+            text=self._in_sources(stop.text), in_short=self._in_sources(stop.in_short)
+        )
         self.stops.append((stop, False))
         if not n_stops:
             return False
@@ -236,7 +242,10 @@ class WaySearch:
             return [stop.text for stop, _ in self.stops[:1] if stop.text]
         decided = [stop for stop, is_decided in self.stops if is_decided]
         # Other rows of the table have the same stop in other numbers.
-        by_ways = {repr(stop.ways or stop.text): stop.text for stop in decided[::-1]}
+        by_ways = {
+            repr(stop.ways or stop.text): stop.in_short or stop.text
+            for stop in decided[::-1]
+        }
         return [*by_ways.values()][::-1]
 
 
@@ -262,8 +271,18 @@ def find_commands(
     """
     with TemporaryDirectory() as folder:
         search = WaySearch(check, {(tuple(split_options(words)),)}, folder)
-        search.follow(words, ways, MOST_STOPS - 1)
-        return Commands(search.texts(), search.needed_lines())
+        by_way = dict[str, int]()
+        for number, way in enumerate(ways):
+            search.follow(words, [way], MOST_STOPS - 1)
+            by_way |= {line: number for line in search.lines if line not in by_way}
+        # The first line of each way comes before the second line of any.
+        ranks = dict[str, tuple[int, int]]()
+        for line in search.needed_lines():
+            number = by_way[line]
+            before = sum(way == number for _, way in ranks.values())
+            ranks[line] = before, number
+        lines = sorted(ranks, key=ranks.__getitem__)[:MOST_LINES]
+        return Commands(search.texts(), lines)
 
 
 def _decisions(words: Sequence[str]) -> dict[tuple[str, str], None]:

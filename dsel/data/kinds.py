@@ -205,6 +205,13 @@ class TextReason(NamedTuple):
     """Options of the shell, all of which together make it numbers; () if none do."""
     date_orders: tuple[str, ...] = ()
     """Options of the shell, each of which makes it dates."""
+    way: str = ""
+    """End of the text that says which options these are."""
+
+    @property
+    def brief(self) -> str:
+        """The text without the options, for a message that a whole command follows."""
+        return self.text.removesuffix(self.way)
 
     def after(self, start: str) -> "TextReason":
         """Return the reason with a text before its own."""
@@ -870,10 +877,12 @@ class ColumnScan:
         n = self.n_values
         if self.n_codes and self.n_codes + self.n_whole == n:
             code = self.examples["code"]
+            way = f"; --number {shlex.quote(name)} reads it as numbers"
             return TextReason(
                 f"is read as text: {code!r} may be a code, or the number "
-                f"{float(code):.6g}; --number {shlex.quote(name)} reads it as numbers",
+                f"{float(code):.6g}{way}",
                 (("--number", name),),
+                way=way,
             )
         if 2 * self.n_in_quotes > n:
             return TextReason(
@@ -946,7 +955,8 @@ class ColumnScan:
         read = "reads it as a gap" if len(options) == 1 else "read them as gaps"
         if self.is_typed:
             options, read = (("--number", name), *options), "reads it as numbers"
-        return TextReason(f"; {shlex.join(chain(*options))} {read}", options)
+        way = f"; {shlex.join(chain(*options))} {read}"
+        return TextReason(way, options, way=way)
 
     def _gap_options(self, more: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
         """Return `--gap` options for values that are no numbers; () if many."""
@@ -983,23 +993,24 @@ class ColumnScan:
             return TextReason(f"{way} once {self.quote(wrong[0])} is corrected")
         options = (("--number", name), *gaps)
         if not wrong:
-            words = shlex.join(chain(*options))
-            return TextReason(f"; {words} reads it as numbers", options)
+            way = f"; {shlex.join(chain(*options))} reads it as numbers"
+            return TextReason(way, options, way=way)
         way += f" once {self.quote(wrong[0])} is corrected; {shlex.join(chain(*gaps))} "
-        read = "reads it as a gap" if len(gaps) == 1 else "read them as gaps"
-        return TextReason(way + read, options)
+        way += "reads it as a gap" if len(gaps) == 1 else "read them as gaps"
+        return TextReason(way, options, way=way)
 
     def _describe_mixed_dates(self, n_others: int) -> TextReason:
         """Return which formats of dates a column mixes, and the way out."""
         *shown, last = map(self.quote, [*self.date_formats.values()][:3])
         start = f"holds dates in several formats, such as {', '.join(shown)} and {last}"
-        start += ", and is read as text; "
+        start += ", and is read as text"
         orders = () if n_others else self.date_orders
         options = tuple(DATE_ORDERS[day_first] for day_first in orders)
         if not options:
-            return TextReason(f"{start}write YYYY-MM-DD everywhere")
+            return TextReason(f"{start}; write YYYY-MM-DD everywhere")
         end = " to read all" if len(options) == 1 else ""
-        return TextReason(f"{start}write {' or '.join(options)}{end}", (), options)
+        way = f"; write {' or '.join(options)}{end}"
+        return TextReason(f"{start}{way}", (), options, way)
 
     def _describe_numeric_dates(self) -> TextReason:
         """Return why a column of dates of numbers is read as text, and the way out."""
@@ -1019,11 +1030,12 @@ class ColumnScan:
                 for first in (True, False)
             )
             options = tuple(DATE_ORDERS.values())
+            way = f"; write {' or '.join(options)}"
             return TextReason(
-                f"holds dates, and is read as text: {either!r} may be {readings}; "
-                f"write {' or '.join(options)}",
+                f"holds dates, and is read as text: {either!r} may be {readings}{way}",
                 (),
                 options,
+                way,
             )
         other = examples.get("no numeric date")
         if other is not None and (

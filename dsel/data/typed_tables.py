@@ -358,10 +358,11 @@ def _why_texts(
         scan.add(texts)
         reason = scan.looks_like(name) if scan.kind() is Kind.TEXT else None
         if scan.kind().is_number and values.nunique() > MOST_TEXTS:
+            way = f"; --number {shlex.quote(name)} reads it as numbers"
             reason = TextReason(
-                f"column {name!r} holds texts, all of which are numbers; --number "
-                f"{shlex.quote(name)} reads it as numbers",
+                f"column {name!r} holds texts, all of which are numbers{way}",
                 (("--number", name),),
+                way=way,
             )
         if reason is not None:
             reasons[name] = reason

@@ -92,7 +92,7 @@ def test_select__reads_amounts_next_to_a_key(tmp_path):
     commands = run("select", path, *MODEL).output.splitlines()[1::2]
     ends = [command.partition(" --quiet ")[2] for command in commands]
     both = "--number fee --number rent"
-    assert ends == [f"{both} --id Nr", "--drop fee,rent --id Nr", f"{both} --number Nr"]
+    assert ends == [f"{both} --id Nr", f"{both} --number Nr", "--drop fee,rent --id Nr"]
 
 
 def test_select__offers_a_target_of_amounts_as_numbers(tmp_path):

@@ -18,6 +18,7 @@ STOPS = {
     "remove the lines above it": "select title.csv --target left",
     "it is no UTF-8": "select latin.csv --target left",
     "holds NUMBER different texts": "select texts.csv --target left",
+    "another value in nearly every row": "select keys.csv --target left",
     "is named as keys are, and holds": "select nr.csv --target left",
     "is read as text: all of its values are numbers written as text":
         "select amounts.csv --target left",
@@ -75,6 +76,7 @@ def folder(tmp_path_factory):
     tables = {
         "s": good,
         "texts": good.assign(note=[f"K{i:04d}" for i in range(n)]),
+        "keys": good.assign(**{k: [f"{k}{i:04d}" for i in range(n)] for k in "abcd"}),
         "amounts": good.assign(price=[f"${v:,.2f}" for v in age * 100]),
         "dates": good.assign(seen=days),
         "codes": good.assign(code=[i % 37 for i in range(n)]),

@@ -780,3 +780,61 @@ def test_monitor__names_a_misspelled_target_of_numbers_once(tables, ending):
     assert "lacks the column 'costs' (of --target); it has" in error
     assert "did you mean 'cost'?" in error
     assert commands == [f"monitor r next.{ending} --target cost"]
+
+
+def messy(n_rows, seed, n_customers):
+    """Return rows of which each column needs a decision, but `x` and `left`."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=n_rows)
+    days = [str(day) for day in rng.integers(0, 300, n_rows)]
+    frame = pd.DataFrame(
+        {
+            "ticket_id": [f"T{seed}{row:05d}" for row in range(n_rows)],
+            "customer_id": [f"C{key}" for key in rng.integers(0, n_customers, n_rows)],
+            "amount": [f"${1000 * abs(value) + 5:,.2f}" for value in x],
+            "days": np.where(np.arange(n_rows) % 40 == 7, "pending", days),
+            "opened": [f"{1 + row % 12}/{1 + row % 11}/2024" for row in range(n_rows)],
+            "comment": [f"please call back about {row} now" for row in range(n_rows)],
+            "x": x.round(3),
+        }
+    )
+    return frame.assign(left=np.where(x > 0, "yes", "no"))
+
+
+@pytest.mark.parametrize(
+    ("n_customers", "ways"),
+    [
+        (4000, ["--dayfirst {}", "--dayfirst --groups customer_id", "--monthfirst {}"]),
+        (
+            150,
+            [
+                "--dayfirst --groups customer_id",
+                "--dayfirst {dropped}",
+                "--monthfirst --groups customer_id",
+            ],
+        ),
+    ],
+)
+def test_many_columns__are_decided_by_the_first_command(
+    tmp_path, monkeypatch, n_customers, ways
+):
+    monkeypatch.chdir(tmp_path)
+    messy(400, 1, n_customers).to_csv("l.csv", index=False)
+    messy(900, 2, n_customers).drop(columns="left").to_csv("u.csv", index=False)
+    words = ["select", "l.csv", "--target", "left", "--pool", "u.csv", *MODEL]
+    error, commands = stop(*words)
+    assert len(error) < 540
+    assert error.startswith("Error: 6 columns need a decision: 'ticket_id'")
+    assert "'days': all but 10 of its 400 values are numbers, but not 'pend" in error
+    both, one = "--drop comment --id ticket_id,customer_id", "--id ticket_id"
+    dropped = f"--drop customer_id,comment {one}"
+    assert commands == [
+        shlex.join([*words, "--number", "amount", "--gap", "pending", *way.split()])
+        for way in (
+            way.format(both, dropped=dropped)
+            if "{" in way
+            else f"{way} --drop comment {one}"
+            for way in ways
+        )
+    ]
+    succeed(*shlex.split(commands[0]))
