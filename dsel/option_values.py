@@ -7,6 +7,7 @@ certificates.
 
 import csv
 import io
+import shlex
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import Final
@@ -95,3 +96,14 @@ def join_names(names: Iterable[str]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(names)
     return text.getvalue()
+
+
+def quote_names(*names: str) -> str:
+    """Return names as a word of the shell that is the value of an option.
+
+    Examples
+    --------
+    >>> print(quote_names("town"), quote_names("name, first"))
+    town '"name, first"'
+    """
+    return shlex.quote(join_names(names))

@@ -31,7 +31,7 @@ from dsel.data.groups import (
 from dsel.data.kinds import DATE_ORDERS, TextReason
 from dsel.data.table_request import step_of_row_numbers
 from dsel.errors import Correction, ShellOptions, UndecidedError
-from dsel.option_values import join_names, names_in
+from dsel.option_values import join_names, names_in, quote_names
 
 Steps = list[tuple[str, Any]]
 COLUMNS: Final = "columns"
@@ -345,16 +345,14 @@ def _advise(undecided: _Undecided) -> str:
         copied = ""
         if ids := undecided.ids:
             copied = (
-                f" (or --id {shlex.quote(','.join(ids))} to copy {_pronoun(ids)} to "
-                f"predictions)"
+                f" (or --id {quote_names(*ids)} to copy {_pronoun(ids)} to predictions)"
             )
-        names = ",".join(unnamed)
         what = _pronoun(columns)
         if len(unnamed) < len(columns):
-            what = names.replace(",", ", ")
-        decisions.append(f"leave {what} out by --drop {shlex.quote(names)}{copied}")
+            what = ", ".join(unnamed)
+        decisions.append(f"leave {what} out by --drop {quote_names(*unnamed)}{copied}")
     if keys:
-        as_numbers = " ".join(f"--number {shlex.quote(key)}" for key in keys)
+        as_numbers = " ".join(f"--number {quote_names(key)}" for key in keys)
         is_measured = "it is a measurement" if len(keys) == 1 else "they are measured"
         decisions.append(f"write {as_numbers} if {is_measured}")
     if len(keys) < len(columns):
@@ -375,8 +373,8 @@ def _options(
     """Return the options by which these columns are no features."""
     dropped = [name for name in dropped if name not in groups]
     ids = [name for name in ids if name not in groups]
-    options = [("--groups", ",".join(groups)), ("--drop", ",".join(dropped))]
-    options += [("--id", ",".join(ids))]
+    options = [("--groups", "".join(groups)), ("--drop", join_names(dropped))]
+    options += [("--id", join_names(ids))]
     return [(name, value) for name, value in options if value]
 
 

@@ -5,13 +5,14 @@ A wrong value ends a command with exit status 2, as an option that does not exis
 
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Final, NoReturn
+from typing import Any, Final, NoReturn
 
 import click
 
 from dsel.checks import check_delta, check_level, check_probability
 from dsel.errors import rename_in_errors
 from dsel.files import check_ending, check_new_file
+from dsel.option_values import names_in
 
 
 class Fraction(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
@@ -41,6 +42,28 @@ class Fraction(click.ParamType):  # type: ignore[type-arg]  # generic since clic
             written = f"{text} is written {number.normalize()}"
             self.fail(f"{text!r} is no number; {written}.", param, ctx)
         return part
+
+
+class ListOption(click.Option):
+    """An option of several names, with commas between them or given several times.
+
+    Its value is a tuple of names; one that has a comma stands in double quotes.
+    """
+
+    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+        super().__init__(*arguments, **attributes | {"multiple": True})
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> tuple[str, ...]:
+        """Return the names of all texts; an empty text is kept, and refused later."""
+        texts = super().type_cast_value(ctx, value)
+        return tuple(name for text in texts for name in names_in(text) or (text,))
+
+
+def as_text(
+    context: click.Context, param: click.Parameter, names: tuple[str, ...]
+) -> str | None:
+    """Return the names of a `ListOption` as one text, as Python takes models."""
+    return ",".join(names) if names else None
 
 
 class RowCount(click.types.IntParamType):

@@ -4,7 +4,6 @@ This file and those in `commands` import nothing heavy, so that help, a misspell
 option and a missing file take no time.
 """
 
-import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from functools import reduce, wraps
@@ -16,19 +15,22 @@ from typing import Any, Final, NoReturn
 import click
 
 from dsel.checks import describe_missing_path, did_you_mean
-from dsel.cli.option_types import DELTA
+from dsel.cli.option_types import DELTA, ListOption
 from dsel.errors import Words, rename_in_errors
 from dsel.files import check_results_folder
 from dsel.option_values import FORGOTTEN_GROUPS
 
 Command = Callable[..., Any]
-LISTS: Final = ("--drop", "--folds", "--id", "--model")
-"""Options of which one value has several names, separated by commas."""
+LISTS: Final = (
+    "--drop", "--folds", "--id", "--model", "--number", "--text", "--trust",
+)  # fmt: skip
+"""Options of class `ListOption`: a value may have several names."""
 REPEATED: Final = (
     "--class", "--gap", "--grid", "--loss", "--number", "--text", "--trust",
     "--unlabeled",
 )  # fmt: skip
-"""Options that may be given several times."""
+"""Options of which commands that are printed have one for each value. Words of a table,
+losses and grids may have commas of their own."""
 CHECK: Final = "dsel.check"
 """Key of the context under which a command is only checked: nothing runs."""
 WORDS_OF_SHELL: Final[Words] = {
@@ -185,9 +187,6 @@ def refuse_repeats(context: click.Context) -> None:
         shown = " and ".join(map(repr, values))
         if parameter.is_flag:
             text = f"{' and '.join(options)} contradict each other; leave one out."
-        elif name in LISTS:
-            text = f"{name} is given {len(values)} times; write {name} "
-            text += f"{shlex.quote(','.join(values))}."
         else:
             text = f"{name} takes one value, got {shown}; leave out all but one."
         raise click.UsageError(text, context)
@@ -376,9 +375,9 @@ day_first_option = click.option(
 
 number_option = click.option(
     "--number",
-    multiple=True,
-    help="Column of amounts such as $1,234.50 or -2.8% that is read as numbers; all "
-    "have the same symbol, in all tables. May be given several times.",
+    cls=ListOption,
+    help="Columns of amounts such as $1,234.50 or -2.8% that are read as numbers; all "
+    "values of a column have the same symbol, in all tables.",
 )
 """Adds the columns of amounts of the labeled table."""
 
@@ -395,17 +394,16 @@ gap_option = click.option(
 text_column_option = click.option(
     "--text",
     "texts",
-    multiple=True,
-    help="Column that stays text, such as versions, of which 1.1 and 1.10 are one "
-    "number. May be given several times.",
+    cls=ListOption,
+    help="Columns that stay text, such as versions, of which 1.1 and 1.10 are one "
+    "number.",
 )
 """Adds the columns of the labeled table that are text whatever they look like."""
 
 trust_option = click.option(
     "--trust",
-    multiple=True,
-    help="Full name of a type of your own that a model holds, such as mine.Encoder. "
-    "May be given several times.",
+    cls=ListOption,
+    help="Full names of types of your own that a model holds, such as mine.Encoder.",
 )
 """Adds the option for types that may be built when a model is opened."""
 

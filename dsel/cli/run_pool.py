@@ -27,7 +27,6 @@ from dsel.data.text_tables import is_text, text_source
 from dsel.data.unknown_values import select_unexpected_values
 from dsel.data.write import pool_notes, write_pool
 from dsel.files import HEAD
-from dsel.option_values import names_in
 from dsel.results.run_tables import load_schema
 from dsel.runtime.progress import row_progress
 
@@ -84,7 +83,7 @@ def _open_source(
     target: str | None,
     *,
     like: str | None,
-    drop: str | None,
+    drop: tuple[str, ...],
     text: TextOptions,
     day_first: bool | None,
     number: tuple[str, ...],
@@ -100,7 +99,7 @@ def _open_source(
             "written back as it was stays text, and `dsel select` reads it."
         )
     if not (os.path.exists(source) and is_text(source)):
-        if like is not None or drop is not None:
+        if like is not None or drop:
             raise click.UsageError(
                 f"--like and --drop are for text files, and {source!r} keeps the types "
                 f"that it has; `dsel select` takes it as --pool as it is."
@@ -114,14 +113,14 @@ def _open_source(
         )
         schema, more = leave_out_lacking_ids(schema, source, text.arguments)
         notes = [*notes, *more]
-    opened = text_source(source, **text.arguments, like=schema, drop=names_in(drop))
+    opened = text_source(source, **text.arguments, like=schema, drop=drop)
     with offer_changed_table(source, text.arguments):
         opened.features(target if schema is None else None)  # raises for missing ones
     if schema is not None and schema.target in opened.names:
         notes.append(f"column {schema.target!r}, the target, is left out")
     notes += opened.notes
     if schema is not None:
-        known = {*schema.used_names, *schema.dropped, *names_in(drop)}
+        known = {*schema.used_names, *schema.dropped, *drop}
         unused = describe_unused_columns(opened.names, known)
         if unused:
             notes.append(f"left out: {unused}")

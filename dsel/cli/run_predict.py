@@ -22,7 +22,6 @@ from dsel.cli.running import (
     print_rows,
 )
 from dsel.data.groups import is_name_of_identifier
-from dsel.option_values import names_in
 from dsel.results.prediction_files import ROW
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.deployed_model import Deployed, open_deployed_model
@@ -45,7 +44,7 @@ def run(options: PredictOptions) -> None:
                 deployed,
                 options.new,
                 out,
-                id=None if options.ids is None else names_in(options.ids),
+                id=[*options.ids] or None,
                 client=client,
                 on_progress=on_progress,
                 **options.text.arguments,
@@ -97,7 +96,7 @@ def check(options: PredictOptions) -> None:
         table = open_table(
             deployed.input_format,
             options.new,
-            None if options.ids is None else names_in(options.ids),
+            options.ids or None,
             model=deployed.model,
             **text,
         )

@@ -250,7 +250,7 @@ def read_inputs(options: SelectOptions) -> SelectInputs:
     if options.loss and not table.is_regression:
         classes = np.unique(check_labels(y)).tolist()
     loss = parse_loss(options.loss, classes)
-    is_unused = options.report_by in names_in(options.drop)
+    is_unused = options.report_by in options.drop
     estimator, grid, encoder_rows = build(
         model,
         options.grid,
@@ -311,8 +311,8 @@ def read_labeled_table(options: SelectOptions) -> Table:
         )
     arguments = options.text.arguments | {
         "target": target,
-        "drop": [name for name in names_in(options.drop) if name != report_by],
-        "ids": names_in(options.ids),
+        "drop": [name for name in options.drop if name != report_by],
+        "ids": options.ids,
         "groups": options.groups,
         "task": options.task,
         "day_first": options.day_first,

@@ -322,6 +322,8 @@ def with_options(words: Sequence[str], options: ShellOptions) -> list[str]:
         for name in names_in(value) if option in NO_FEATURES else ():
             for reading in ("--number", "--text"):  # which are about features
                 _correct(changed, Correction(reading, name, None))
+        if option in LISTS and option in REPEATED:
+            value = join_names([value])
         if option not in changed or option in REPEATED:
             changed += [option, value] if value else [option]
             continue

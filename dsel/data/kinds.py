@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
@@ -30,7 +29,7 @@ from dsel.data.amounts import (
     plain_numbers,
 )
 from dsel.errors import UndecidedError
-from dsel.option_values import join_names
+from dsel.option_values import join_names, quote_names
 
 GAP_WORDS: Final = (
     "NA",
@@ -877,7 +876,7 @@ class ColumnScan:
         n = self.n_values
         if self.n_codes and self.n_codes + self.n_whole == n:
             code = self.examples["code"]
-            way = f"; --number {shlex.quote(name)} reads it as numbers"
+            way = f"; --number {quote_names(name)} reads it as numbers"
             return TextReason(
                 f"is read as text: {code!r} may be a code, or the number "
                 f"{float(code):.6g}{way}",
@@ -955,7 +954,7 @@ class ColumnScan:
         read = "reads it as a gap" if len(options) == 1 else "read them as gaps"
         if self.is_typed:
             options, read = (("--number", name), *options), "reads it as numbers"
-        way = f"; {shlex.join(chain(*options))} {read}"
+        way = f"; {_words_of(options)} {read}"
         return TextReason(way, options, way=way)
 
     def _gap_options(self, more: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
@@ -974,7 +973,7 @@ class ColumnScan:
         # If no sign is frequent, they are letters of codes, such as 12A and 14C.
         if 2 * (n_by_sign[sign] + (sign == "") * self.n_numbers) <= self.n_values:
             return TextReason("")
-        way = f"; --number {shlex.quote(name)} reads it as numbers"
+        way = f"; --number {quote_names(name)} reads it as numbers"
         if self.obstacle:
             return TextReason(f"{way} once this is mended: {self.obstacle}")
         other_examples = {
@@ -993,9 +992,9 @@ class ColumnScan:
             return TextReason(f"{way} once {self.quote(wrong[0])} is corrected")
         options = (("--number", name), *gaps)
         if not wrong:
-            way = f"; {shlex.join(chain(*options))} reads it as numbers"
+            way = f"; {_words_of(options)} reads it as numbers"
             return TextReason(way, options, way=way)
-        way += f" once {self.quote(wrong[0])} is corrected; {shlex.join(chain(*gaps))} "
+        way += f" once {self.quote(wrong[0])} is corrected; {_words_of(gaps)} "
         way += "reads it as a gap" if len(gaps) == 1 else "read them as gaps"
         return TextReason(way, options, way=way)
 
@@ -1046,6 +1045,15 @@ class ColumnScan:
             f"looks like dates ({other or example!r}), and is read as text; write "
             f"YYYY-MM-DD"
         )
+
+
+def _words_of(options: Iterable[tuple[str, str]]) -> str:
+    """Return options with one value each as words of the shell."""
+    return shlex.join(
+        word
+        for option, value in options
+        for word in (option, join_names([value]) if option == "--number" else value)
+    )
 
 
 def _part(n: int, n_all: int) -> str:

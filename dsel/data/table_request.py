@@ -1,7 +1,6 @@
 """A table that was read, and the options by which a reader reads one."""
 
 import re
-import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -20,7 +19,7 @@ from dsel.data.kinds import LARGEST_EXACT, Kind, TextReason
 from dsel.data.schema import TableSchema
 from dsel.data.targets import notes_on_copies
 from dsel.errors import Correction, UndecidedError
-from dsel.option_values import CLASSIFICATION, REGRESSION
+from dsel.option_values import CLASSIFICATION, REGRESSION, quote_names
 from dsel.rounded_texts import count_of
 
 FEWEST_ROWS: Final = 20
@@ -374,8 +373,8 @@ def notes_on_row_numbers(name: str, values: Floats) -> list[str]:
     else:
         return []
     return [
-        f"column {name!r} holds {what} name it by --id {shlex.quote(name)}, which "
-        f"keeps it in predictions, or leave it out by --drop {shlex.quote(name)}"
+        f"column {name!r} holds {what} name it by --id {quote_names(name)}, which "
+        f"keeps it in predictions, or leave it out by --drop {quote_names(name)}"
     ]
 
 
@@ -413,7 +412,7 @@ def whole_number_notes(name: str, values: ArrayLike) -> list[str]:
         return [
             f"column {name!r} holds whole numbers that are too large to be held "
             f"exactly and are rounded, such as {int(max(-low, high))}; write them as "
-            f"text, or leave them out by --drop {shlex.quote(name)}"
+            f"text, or leave them out by --drop {quote_names(name)}"
         ]
     if low >= 19000101 and high <= 20991231:
         month, day = known // 100 % 100, known % 100

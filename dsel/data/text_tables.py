@@ -57,7 +57,7 @@ from dsel.data.text import (
     open_text,
 )
 from dsel.errors import RowError, UndecidedError
-from dsel.option_values import CLASSIFICATION
+from dsel.option_values import CLASSIFICATION, quote_names
 from dsel.rounded_texts import count_of
 from dsel.runtime.clients import count_threads, current_worker
 
@@ -571,7 +571,7 @@ def _notes_on_spellings(
     Where semicolons separate, points with three digits behind them may separate
     thousands.
     """
-    way = f"write --text {shlex.quote(name)} if they are codes or versions"
+    way = f"write --text {quote_names(name)} if they are codes or versions"
     texts = values.unique()
     texts = texts.filter(pc.invert(is_gap_word(texts))).drop_null()
     if separator == ";" and decimal == ".":

@@ -61,6 +61,7 @@ from dsel.data.targets import notes_on_similar_labels
 from dsel.data.text import open_binary
 from dsel.data.zarr_rows import meanings_of, read_and_decode, stored_columns
 from dsel.errors import ROWS_FROM_0
+from dsel.option_values import quote_names
 from dsel.zarr_stores import BAD_HEADER, check_array
 
 MOST_TEXTS: Final = 100
@@ -358,7 +359,7 @@ def _why_texts(
         scan.add(texts)
         reason = scan.looks_like(name) if scan.kind() is Kind.TEXT else None
         if scan.kind().is_number and values.nunique() > MOST_TEXTS:
-            way = f"; --number {shlex.quote(name)} reads it as numbers"
+            way = f"; --number {quote_names(name)} reads it as numbers"
             reason = TextReason(
                 f"column {name!r} holds texts, all of which are numbers{way}",
                 (("--number", name),),

@@ -1,5 +1,7 @@
 import ast
+import json
 import re
+import shlex
 import subprocess
 import sys
 import warnings
@@ -9,6 +11,7 @@ from unittest.mock import Mock
 
 import click
 import numpy as np
+import pandas as pd
 import pytest
 import zarr
 
@@ -111,12 +114,33 @@ def test_main__refuses_an_empty_value_of_every_option_by_its_name(
 
 REPEATS = [
     ("predict r n --out a.csv --out=b.csv", "--out takes one value, got 'a.csv' and"),
-    ("select t --drop a --drop b,c", "--drop is given 2 times; write --drop a,b,c."),
-    ("select t --model svm --model=forest", "write --model svm,forest."),
+    ("select t --groups a --groups=b", "--groups takes one value, got 'a' and 'b'"),
     ("select t --dayfirst --monthfirst", "--dayfirst and --monthfirst contradict"),
     ("plan-bound 9 9 --error 0.1 --error 0.1", "--error takes one value, got"),
     ("demo --seed 1 --seed 2", "--seed takes one value, got '1' and '2'; leave out"),
 ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--id a,b --drop c --drop d --number e,f --text g --text h --model svm,forest",
+        "--id a --id=b --drop c,d --number e --number f --text g,h --model svm "
+        "--model forest",
+        "--id=a,b --drop 'c, d' --number=e,f --text 'g ,h' --model 'svm, forest'",
+    ],
+)
+def test_lists__have_commas_or_are_given_several_times(words, tmp_path):
+    names = list("abcdefgh")
+    row = {**dict.fromkeys(names, "1.10"), "e": "$1.50", "f": "$2", "x": 1}
+    frame = pd.DataFrame([{**row, "label": k} for k in ("no", "yes") * 40])
+    frame.assign(x=range(80)).to_csv(tmp_path / "t.csv", index=False)
+    done = run("select", tmp_path / "t.csv", "--target", "label", "--plan", "--json",
+               *shlex.split(words))  # fmt: skip
+    assert done.exit_code == 0, done.output
+    plan = json.loads(done.stdout)["plan"]
+    assert plan["model"] == "svm,forest"
+    assert plan["columns"] == "3 of numbers, 2 of values (g, h)"
 
 
 @pytest.mark.parametrize(("words", "message"), REPEATS)

@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from dsel.cli.option_types import FRACTION, RowCount
+from dsel.cli.option_types import FRACTION, ListOption, RowCount, as_text
 from dsel.cli.options import delta_option, output_options, run_from
 
 ASSUMED_ERROR: Final = 0.1
@@ -53,8 +53,10 @@ Examples:
 )
 @click.option(
     "--folds",
-    default="2,3,5,10",
-    show_default=True,
+    cls=ListOption,
+    callback=as_text,
+    default=["2,3,5,10"],
+    show_default="2,3,5,10",
     help="Numbers of folds, a column for each.",
 )
 @click.option(

@@ -6,6 +6,7 @@ import click
 
 from dsel.checks import nearest_name
 from dsel.cli.group import SuggestingGroup
+from dsel.cli.option_types import ListOption
 from dsel.cli.options import (
     ExistingPath,
     cluster_options,
@@ -45,7 +46,11 @@ def command() -> None:
     help="Labeled table, or results of `dsel select`: a text file is converted by its "
     "kinds of columns.",
 )
-@click.option("--drop", help="Columns of a text file to leave out, such as name,note.")
+@click.option(
+    "--drop",
+    cls=ListOption,
+    help="Columns of a text file to leave out, such as name,note.",
+)
 @text_options
 @day_first_option
 @number_option

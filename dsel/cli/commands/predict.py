@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import click
 
-from dsel.cli.option_types import check_predictions_file
+from dsel.cli.option_types import ListOption, check_predictions_file
 from dsel.cli.options import (
     ClusterOptions,
     ExistingPath,
@@ -27,7 +27,7 @@ class PredictOptions:
     new: str
     out: str
     deploy: str | None
-    ids: str | None
+    ids: tuple[str, ...]
     output: OutputOptions
     cluster: ClusterOptions
     text: TextOptions
@@ -52,6 +52,7 @@ class PredictOptions:
 @click.option(
     "--id",
     "ids",
+    cls=ListOption,
     help="Columns of NEW that are carried into the file, in the place of row numbers; "
     "those of `dsel select --id` by default.",
 )

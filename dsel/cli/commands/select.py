@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from dsel.cli.grids import check_models
+from dsel.cli.option_types import ListOption, as_text
 from dsel.cli.options import (
     ClusterOptions,
     ExistingPath,
@@ -34,7 +35,6 @@ from dsel.option_values import (
     ONE_FOLD,
     REGRESSORS,
     TASKS,
-    names_in,
 )
 
 
@@ -45,8 +45,8 @@ class SelectOptions:
     labeled: str
     target: str | None
     pool: str | None
-    drop: str | None
-    ids: str | None
+    drop: tuple[str, ...]
+    ids: tuple[str, ...]
     groups: str | None
     text: TextOptions
     day_first: bool | None
@@ -96,7 +96,7 @@ def check_words(options: SelectOptions) -> None:
             f"--out.",
             [("--out", place)],
         )
-    report_by, ids = options.report_by, names_in(options.ids)
+    report_by, ids = options.report_by, options.ids
     if report_by is not None and report_by in (*ids, options.target, options.groups):
         option = "--id" if report_by in ids else "--groups"
         is_target = report_by == options.target
@@ -175,10 +175,16 @@ class GroupedCommand(click.Command):
     "files, a zarr pool, or a URL of one. Its columns are read as those of LABELED. "
     "Without --pool, rows of LABELED whose target is empty are the pool.",
 )
-@click.option("--drop", help="Columns to leave out, such as name,note.")
+@click.option(
+    "--drop",
+    cls=ListOption,
+    help="Columns to leave out, such as name,note. This and other lists may be given "
+    "several times, too.",
+)
 @click.option(
     "--id",
     "ids",
+    cls=ListOption,
     help="Columns that are not features, such as an identifier; kept as text and "
     "copied to predictions.",
 )
@@ -214,6 +220,8 @@ class GroupedCommand(click.Command):
 )
 @click.option(
     "--model",
+    cls=ListOption,
+    callback=as_text,
     help=f"{', '.join(CLASSIFIERS)}, or for a regression {', '.join(REGRESSORS)}; "
     "texts, categories and dates are encoded for them. Several, such as "
     "forest,logistic, are one search over all of their grids. Or MODULE:OBJECT, an "
