@@ -160,11 +160,14 @@ def check_verbose(verbose: Any) -> bool | None:
 
 @contextmanager
 def progress_display(
-    verbose: bool | None,
+    verbose: bool | None, notes: str = ""
 ) -> Iterator[Callable[[Progress], None] | None]:
-    """Yield a function that shows the progress of a run; None if nothing is shown."""
+    """Yield a function that shows the progress of a run; None if nothing is shown.
+
+    `notes` are lines about the run, which are shown before its progress.
+    """
     is_told = False
-    with _display(verbose) as show:
+    with _display(verbose, notes) as show:
 
         def update(progress: Progress) -> None:
             nonlocal is_told
@@ -385,7 +388,9 @@ class _Phase:
 
 
 @contextmanager
-def _display(verbose: bool | None) -> Iterator[Callable[[_State], None] | None]:
+def _display(
+    verbose: bool | None, notes: str = ""
+) -> Iterator[Callable[[_State], None] | None]:
     """Yield a function that shows the state of a phase; None if nothing is shown.
 
     A terminal or a notebook shows bars. Elsewhere, as in logs, there are plain lines:
@@ -394,10 +399,11 @@ def _display(verbose: bool | None) -> Iterator[Callable[[_State], None] | None]:
     if verbose is False or (verbose is None and is_task()):
         yield None
     elif _can_draw_bars():
+        sys.stderr.write(notes)
         with _bars() as show, _keep_showing(show) as show_now:
             yield show_now
     else:
-        lines = _Lines(0.0 if verbose else SILENT_SECONDS)
+        lines = _Lines(0.0 if verbose else SILENT_SECONDS, notes)
         with _keep_showing(lines.show) as show_now:
             yield show_now
         lines.end()
@@ -502,7 +508,7 @@ def _bars() -> Iterator[Callable[[_State], None]]:
 class _Lines:
     """Plain lines for logs: one when a phase ends, and before it few of a long one."""
 
-    def __init__(self, silent_seconds: float) -> None:
+    def __init__(self, silent_seconds: float, notes: str) -> None:
         self.begins_at = time.monotonic() + silent_seconds
         self.phase: _Phase | None = None
         self.written: float | None = None
@@ -511,9 +517,12 @@ class _Lines:
         """Text of this line, which says what was done, or what the phase waits for."""
         self.run: _Phase | None = None
         """All fits of the run, if they are known."""
-        self.unwritten: list[str] = []
-        """Lines of phases that ended before lines were due. They are written together
-        with the first line that is due, so that no log begins with the second round."""
+        self.unwritten: list[str] = [notes]
+        """Notes, and lines of phases that ended before lines were due. They are written
+        together with the first line that is due, so that no log begins with the second
+        round."""
+        if not silent_seconds:
+            self._write()
 
     def show(self, state: _State) -> None:
         now = time.monotonic()

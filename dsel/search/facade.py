@@ -31,11 +31,14 @@ from dsel.losses.base import Loss
 from dsel.results.candidate_tables import cv_results
 from dsel.results.choice import NAMES_IN_OUTCOME
 from dsel.results.cube import is_list
+from dsel.runtime.progress import check_verbose
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.outcomes.intervals import predict_interval
 from dsel.search.outcomes.outcome import Outcome
+from dsel.search.planning.plan import run_unseen
 from dsel.search.planning.plan_inputs import CallerSettings
 from dsel.search.planning.plan_search import make_plan
+from dsel.search.running.run import RunOptions
 from dsel.typing import (
     AnyArray,
     BaselineLike,
@@ -346,12 +349,13 @@ class SemiSupervisedSearchCV(
         # The plan has checked the rows; `validate_data` sets the number and names of
         # features.
         validate_data(self, X, y, skip_check_array=True)
-        outcome = plan.run(
+        run_options = RunOptions(
             out=out,
             storage_options=storage_options,
             n_jobs=self.n_jobs,
-            verbose=self.verbose,
+            verbose=check_verbose(self.verbose),
         )
+        outcome = run_unseen(plan, run_options)
         self.plan_ = plan
         self.results_, self.pair_results_ = outcome.results, outcome.pair_results
         self.choice_ = outcome.choice

@@ -103,6 +103,8 @@ def test_outcome__has_the_methods_of_its_model_as_scikit_learn_has_them():
     assert outcome.score(X, NAMES, weights) == outcome.model.score(X, NAMES, weights)
     fitted = SVC().fit(X, NAMES)
     certificate = dsel.certify(fitted, X, NAMES, cv="prefit")
+    with pytest.raises(AttributeError, match=r"dsel\.plots\.plot_certificates\(it\)"):
+        _ = certificate.plot
     with pytest.raises(AttributeError, match="call `predict` of the model itself"):
         certificate.predict(X)
     outcome = dsel.certify(Ridge(), X, X[:, 0], random_state=0)

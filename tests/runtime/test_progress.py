@@ -5,12 +5,16 @@ import re
 import sys
 import threading
 import time
+from functools import partial
 
+import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.runtime import progress
@@ -353,6 +357,30 @@ def test_lines__are_not_written_of_short_runs_unless_asked_for(rows, monkeypatch
     with pytest.raises(KeyboardInterrupt):
         dsel.certify(Stops(), *rows[:2], random_state=0, verbose=True)
     assert "done" not in log.getvalue()
+
+
+def test_lines__of_one_call_begin_with_what_a_plan_says(rows, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", log := io.StringIO())
+    X, y = rows[:2]
+    frame = pd.DataFrame(X).add_prefix("column_").assign(customer_id=np.arange(len(X)))
+    frame["customer_id"] //= 2
+    labels = np.where(np.arange(len(y)) % 12 == 0, "rare", "usual")
+    grid, tree = {"max_depth": [1, 2]}, DecisionTreeClassifier(random_state=0)
+    learner = GridSearchCV(tree, grid, scoring="f1_macro", cv=2)
+    search = dsel.SemiSupervisedSearchCV(learner, {"cv": [2]}, verbose=1)
+    for run in (partial(dsel.certify, learner, verbose=True), search.fit):
+        run(frame, labels)
+        before, _, after = " ".join(log.getvalue().split()).partition("Fitting")
+        assert before.startswith("Before the fits, to stop the run or not:")
+        assert "pass groups='customer_id'" in before
+        assert "rare class 'rare'," in before
+        assert "loss='recall:rare' bounds its misses" in before
+        assert "GridSearchCV ranks by scoring='f1_macro'" in before
+        assert "done in" in after
+        log.seek(0)
+        log.truncate(0)
+    search.set_params(verbose=0).fit(frame, labels)
+    assert not log.getvalue()
 
 
 def test_lines__of_a_pipe_name_a_table_of_one_part_that_took_six_seconds(monkeypatch):

@@ -21,13 +21,15 @@ from dsel.families.estimator_kinds import is_fitted
 from dsel.losses.base import Loss
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.prefit_certificate import PrefitCertificate
-from dsel.runtime.progress import Progress
+from dsel.runtime.progress import Progress, check_verbose
 from dsel.search.certifying.prefit import certify_prefit
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.outcomes.outcome import Outcome
+from dsel.search.planning.plan import run_unseen
 from dsel.search.planning.plan_inputs import CallerSettings
 from dsel.search.planning.plan_search import plan_for
 from dsel.search.running.procedures import as_estimator
+from dsel.search.running.run import RunOptions
 from dsel.typing import (
     BaselineLike,
     GroupsLike,
@@ -304,15 +306,16 @@ def certify(
         search_options,
         CallerSettings(caveats=tuple(notes)),
     )
-    return plan.run(
-        client,
+    run_options = RunOptions(
+        client=client,
         out=out,
         storage_options=storage_options,
         on_failure=on_failure,
         on_progress=on_progress,
-        verbose=verbose,
+        verbose=check_verbose(verbose),
         n_jobs=n_jobs,
     )
+    return run_unseen(plan, run_options)
 
 
 def check_unused_options(**options: object) -> None:

@@ -25,7 +25,11 @@ from dsel.search.design.cv_schemes import with_leave_one_out
 from dsel.search.engine.fit_batch import fit_splits
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan_caveats import name_counted_rows, note_on_possible_bound
-from dsel.search.planning.plan_text import plan_lines, plan_rows
+from dsel.search.planning.plan_text import (
+    notes_before_fits,
+    plan_lines,
+    plan_rows,
+)
 from dsel.search.running.execute import execute
 from dsel.search.running.planned_search import PlanFacts, PlannedSearch
 from dsel.search.running.run import RunOptions
@@ -328,3 +332,14 @@ class Plan:
     def shown_rows(self) -> list[ShownRow]:
         """Return rows of texts: a title, names with texts, and caveats."""
         return plan_rows(self.search, self.facts)
+
+
+def run_unseen(plan: Plan, options: RunOptions) -> Outcome:
+    """Run a plan that nobody has printed.
+
+    Its lines for which somebody may stop the run are shown before the progress,
+    wherever that is shown.
+    """
+    notes = notes_before_fits(plan.search, plan.facts)
+    options = replace(options, client=resolve_client(options.client), notes=notes)
+    return execute(plan.search, plan.facts, options)

@@ -26,6 +26,10 @@ from dsel.search.running.planned_search import PlanFacts, PlannedSearch
 
 EMPTY_WORKER_NBYTES: Final = 400 * 2**20
 """Bytes of a worker process that has imported all libraries, and read no rows."""
+RARE_CLASS: Final = "rare class"
+"""Name of the row about a class that the error hardly shows."""
+BEFORE: Final = "Before the fits, to stop the run or not:"
+"""Title of the lines that are shown before a run."""
 UNREAD_POOL: Final = (
     "`pool` is not read: its rows are taken to come in groups, too, and bounds from "
     "pool rows need independent draws; the bound is about the model trained without "
@@ -86,7 +90,7 @@ def plan_rows(
         labeled += f"; {k - 1} of {k} folds ({part}) are {rows}"
     possible = {
         "bound": describe_possible_bound(search),
-        "rare class": describe_rare_class(search),
+        RARE_CLASS: describe_rare_class(search),
     }
     shown_rows = {"labeled rows": labeled, "pool": pool, "fits": fits}
     shown_rows |= {name: text for name, text in possible.items() if text}
@@ -131,6 +135,19 @@ def plan_rows(
             if caveat.effect is Effect.VOIDS or not in_short
         ),
     ]
+
+
+def notes_before_fits(search: PlannedSearch, facts: PlanFacts) -> str:
+    """Return the lines of a plan for which somebody may stop a run; "" without any.
+
+    They are for runs whose plan nobody has printed.
+    """
+    shown_rows = [
+        (name, text)
+        for name, text, *_ in plan_rows(search, facts)[1:]
+        if name == RARE_CLASS or (not name and text not in search.fit_notes)
+    ]
+    return f"{plan_lines([('', BEFORE), *shown_rows])}\n" if shown_rows else ""
 
 
 def _folds_and_fits(search: PlannedSearch) -> tuple[str, str, dict[str, str]]:

@@ -99,7 +99,8 @@ def execute(
             why_unstored = check_estimators(search.context.estimators, store.place)
         on_progress = options.on_progress
         if on_progress is None:
-            on_progress = stack.enter_context(progress_display(options.verbose))
+            display = progress_display(options.verbose, options.notes)
+            on_progress = stack.enter_context(display)
         run = Run(search, plan_facts, options, store, on_progress)
         run_search = search_nested if search.method.is_nested else search_exhaustively
         stack.enter_context(explain_interrupt(_how_to_resume(store, search.seed)))

@@ -45,6 +45,8 @@ class RunOptions:
     on_progress: Callable[[Progress], None] | None = None
     verbose: bool | None = None
     n_jobs: int | None = None
+    notes: str = ""
+    """Lines that are shown before the progress; "" if the plan was printed."""
 
     def __post_init__(self) -> None:
         check_choice(self.on_failure, "on_failure", ("record", "raise"))
