@@ -10,25 +10,31 @@ for its best constant prediction, with which a reader compares a bound.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Real
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Floats, Integers
+from dsel.bounds.cross_validation import BoundTerms
 from dsel.checks import show
 from dsel.errors import LossError
 from dsel.losses.base import (
     Counts,
+    DeltaDivision,
     DistanceLoss,
     FoldCounts,
     Loss,
+    PoolCounts,
     Predictions,
     Rows,
     Statistic,
     stack_folds,
 )
 from dsel.rounded_texts import count_of
+
+ROUNDING_OF_SUMS: Final = 1e-9
+"""Relative difference by which a mean may exceed its largest value by rounding."""
 
 
 @contextmanager
@@ -105,6 +111,11 @@ def count_pair(
             f"{_describe(statistic)} must give integers from `count_pair`, got "
             f"{show(counts.tolist())}; dsel.losses.check_loss tests it."
         )
+    if (counts < 0).any():
+        raise LossError(
+            f"{_describe(statistic)} must give no count below 0 from `count_pair`, got "
+            f"{show(counts.tolist())}: blocks of the pool are added up."
+        )
     return counts
 
 
@@ -123,6 +134,45 @@ def limits_of_folds(loss: Loss, folds: FoldCounts, delta: float) -> Floats:
     return limits
 
 
+def estimate_of_folds(loss: Loss, folds: FoldCounts) -> float:
+    """Return the loss of some folds together; NaN if their rows say nothing."""
+    with name_loss_in_errors(loss, "estimate"):
+        estimate = float(loss.estimate(folds))
+    _check_largest(loss, "estimate", estimate)
+    return estimate
+
+
+def bound_of_all_rows(
+    loss: Loss,
+    folds: FoldCounts,
+    pool_counts: PoolCounts,
+    division: DeltaDivision,
+    limits: Floats,
+) -> BoundTerms:
+    """Return the bound of the model of all rows, and its two parts.
+
+    `limits` are those of the folds at ``division.label_delta``; no bound through a fold
+    can be below all of them.
+    """
+    with name_loss_in_errors(loss, "bound_all_rows"):
+        terms = [
+            np.asarray(float(term))
+            for term in loss.bound_all_rows(folds, pool_counts, division)
+        ]
+        bound_terms = BoundTerms(*terms)
+    bound, label_term, pool_term = (float(term) for term in bound_terms)
+    least = float(limits.min()) * (1.0 - ROUNDING_OF_SUMS)
+    # A comparison with NaN is false.
+    if not (bound * (1.0 + ROUNDING_OF_SUMS) >= label_term >= least and pool_term >= 0):
+        raise LossError(
+            f"`loss` {loss!r} must return three numbers from `bound_all_rows`, the sum "
+            f"of a limit of the folds, {float(limits.min())} or more, and a part >= 0 "
+            f"from the pool, and these two, got {bound}, {label_term} and {pool_term}; "
+            f"dsel.losses.check_loss tests it."
+        )
+    return bound_terms
+
+
 def rate_beyond(loss: Loss) -> float | None:
     """Return the fraction of rows that may be off by more than a bound of this loss.
 
@@ -133,6 +183,19 @@ def rate_beyond(loss: Loss) -> float | None:
         return None
     with name_loss_in_errors(loss, "exceedance"):
         return loss.exceedance(loss.largest).exceeding_fraction
+
+
+def _check_largest(loss: Loss, called: str, value: float) -> None:
+    """Raise LossError if a value of the loss is above its largest one.
+
+    Bounds are cut there, so that they would be too small.
+    """
+    if value > loss.largest * (1.0 + ROUNDING_OF_SUMS):
+        raise LossError(
+            f"`loss` {loss!r} must have values in [0, {loss.largest}], up to its "
+            f"`largest`, where bounds are cut, got {value} from `{called}`; make "
+            f"`largest` the largest possible value."
+        )
 
 
 def _describe(code: Loss | Statistic) -> str:
@@ -150,6 +213,9 @@ def _check_number(loss: Loss, called: str, value: object) -> float:
             f"`loss` {loss!r} must return a number from `{called}`, got {show(value)}; "
             "dsel.losses.check_loss tests it."
         )
+    # Regressors are ranked by squares, which have no largest value.
+    if not loss.is_regression:
+        _check_largest(loss, called, float(value))
     return float(value)
 
 
@@ -232,8 +298,8 @@ def best_constant(
         # Constants are compared by `estimate`, which is what the loss bounds: `score`
         # may be another number.
         counts = stack_folds([count_rows(loss.statistic, rows, predictions)])
-        with name_loss_in_errors(loss, "estimate"):
-            estimate = loss.estimate(FoldCounts(counts, np.array([len(y)])))
-        losses.append(float(estimate))
-    best = int(np.argmin(losses))
+        losses.append(estimate_of_folds(loss, FoldCounts(counts, np.array([len(y)]))))
+    if np.isnan(losses).all():  # no row says anything
+        return None
+    best = int(np.nanargmin(losses))
     return ConstantPrediction(str(labels[codes[best]]), losses[best])

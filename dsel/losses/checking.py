@@ -137,13 +137,13 @@ def _check_fold(
     labeled = Rows(X, y)
     name = type(loss.statistic).__name__
     none = no_predictions((len(y),), y.dtype)
-    score, worst = (score_rows(loss, labeled, these) for these in (predictions, none))
-    counts = count_rows(statistic, labeled, predictions)
-    n_wrong = int((predictions != y).sum())
     # A fit may have any number of errors; those of this fold are compared below.
     for n_errors in range(len(y) + 1):
         counts_from_errors(statistic, n_errors)
         score_from_errors(loss, n_errors, len(y))
+    score, worst = (score_rows(loss, labeled, these) for these in (predictions, none))
+    counts = count_rows(statistic, labeled, predictions)
+    n_wrong = int((predictions != y).sum())
     from_errors = counts_from_errors(statistic, n_wrong)
     if from_errors is not None and not np.array_equal(from_errors, counts):
         raise ValueError(

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dsel.arrays import Bools, Floats
+from dsel.errors import LossError
 from dsel.losses.base import (
     Counts,
     DeltaDivision,
@@ -22,7 +23,7 @@ from dsel.losses.base import (
     PoolCounts,
     Statistic,
 )
-from dsel.losses.calls import limits_of_folds, name_loss_in_errors
+from dsel.losses.calls import bound_of_all_rows, estimate_of_folds, limits_of_folds
 from dsel.option_values import ONE_FOLD
 
 NEAR_LIMITS: Final = 0.05
@@ -118,9 +119,16 @@ def bound_models(
     The limits of all folds hold at once, so counts may have chosen the fold.
     """
     folds = evidence.fold_counts_of[loss.statistic]
-    one_fold = float(fold_limits(loss, folds, division)[fold])
-    with name_loss_in_errors(loss, "estimate"):
-        estimate = loss.estimate(folds)
+    limits = fold_limits(loss, folds, division)
+    one_fold = float(limits[fold])
+    estimate = estimate_of_folds(loss, folds)
+    # A value of a column may have no row. Then no limit says anything either.
+    if np.isnan(estimate) and (limits < loss.largest).any():
+        raise LossError(
+            f"`loss` {loss!r} must return a number from `estimate`, got {estimate} for "
+            f"rows of which `limits` knows {limits.tolist()}; dsel.losses.check_loss "
+            f"tests it."
+        )
     pool_counts = evidence.pool_counts_of.get(loss.statistic)
     # The pool's share stays unused then: moving it to the labeled rows after the fit of
     # all rows failed would make the shares depend on data.
@@ -129,8 +137,5 @@ def bound_models(
     # The bound is computed from counts, not from limits: a loss has it in one formula,
     # with one proof. Its limits are at the same part of delta, so both bounds hold at
     # once.
-    with name_loss_in_errors(loss, "bound_all_rows"):
-        terms = [
-            float(term) for term in loss.bound_all_rows(folds, pool_counts, division)
-        ]
-    return ModelBounds(one_fold, estimate, *terms)
+    terms = bound_of_all_rows(loss, folds, pool_counts, division, limits)
+    return ModelBounds(one_fold, estimate, *map(float, terms))

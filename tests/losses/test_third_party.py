@@ -398,3 +398,89 @@ def test_limits_of_a_third_party__that_are_no_numbers_are_named_with_the_loss():
     plan = dsel.plan_search(TREE, GRID, X, Y, loss=Undefined(0), random_state=7)
     with pytest.raises(dsel.errors.LossError, match="number >= 0 for each of 5 folds"):
         plan.run()
+
+
+class Untold(ErrorWhere):
+    """Has no value, though its limits have one."""
+
+    def estimate(self, folds):
+        return np.nan
+
+
+class Weighted(ErrorWhere):
+    """Weighs its errors by three, and still says that 1 is its largest value."""
+
+    def estimate(self, folds):
+        return 3.0 * super().estimate(folds)
+
+    def limits(self, folds, delta):
+        return 3.0 * super().limits(folds, delta)
+
+    def score(self, rows, predictions):
+        return super().score(rows, predictions)
+
+
+class WeightedScore(ErrorWhere):
+    """Weighs the errors of its score alone, by the number of rows."""
+
+    def score(self, rows, predictions):
+        score = super().score(rows, predictions)
+        return score if len(predictions) == 200 else 30.0 * score
+
+
+class Unbounded(ErrorWhere):
+    """Has no bound of the model of all rows."""
+
+    def bound_all_rows(self, folds, pool_counts, division):
+        return np.nan, 0.1, np.nan
+
+
+class TooGood(ErrorWhere):
+    """Has a bound of the model of all rows that is below those of all folds."""
+
+    def bound_all_rows(self, folds, pool_counts, division):
+        return 0.001, 0.001, 0.0
+
+
+class Negative(ErrorWhere):
+    """Counts the rows of the pool on which models differ below 0."""
+
+    @property
+    def statistic(self):
+        return NegativeErrors(self.column)
+
+
+class NegativeErrors(ErrorsWhere):
+    """Counts on the pool as if they were gains."""
+
+    def count_pair(self, *arguments):
+        return -super().count_pair(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("loss", "words"),
+    [
+        (Untold(0), "`loss` Untold number `estimate` nan"),
+        (Weighted(0), "`loss` Weighted `estimate` `largest` 1.0"),
+        (WeightedScore(0), "`loss` WeightedScore `score` `largest` 1.0"),
+        (Unbounded(0), "`loss` Unbounded `bound_all_rows` nan 0.1"),
+        (TooGood(0), "`loss` TooGood `bound_all_rows` 0.001 limit"),
+        (Negative(0), "NegativeErrors `loss` below 0 `count_pair`"),
+    ],
+)
+def test_value_of_a_third_party__that_would_make_a_bound_too_small_is_refused(
+    loss, words
+):
+    stump = DecisionTreeClassifier(max_depth=1, random_state=0)
+    flipped = np.where(np.random.default_rng(0).random(len(Y)) < 0.5, Y, 1 - Y)
+    with pytest.raises(dsel.errors.LossError) as caught:
+        dsel.certify(stump, X, flipped, POOL, loss=loss, random_state=0, n_jobs=1)
+    assert [word for word in words.split() if word not in str(caught.value)] == []
+
+
+def test_value_of_a_third_party__is_refused_for_a_fitted_model_too():
+    model = DecisionTreeClassifier(random_state=0).fit(NEW, TRUTH)
+    for loss in (Untold(0), Weighted(0)):
+        flipped = Y if isinstance(loss, Untold) else 1 - Y
+        with pytest.raises(dsel.errors.LossError, match="`estimate`"):
+            dsel.certify(model, X, flipped, cv="prefit", loss=loss)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dsel.bounds.shares import fold_deltas
-from dsel.losses.calls import name_loss_in_errors
+from dsel.losses.calls import estimate_of_folds
 from dsel.losses.declared import JointBounds
 from dsel.losses.joint import ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
@@ -234,10 +234,9 @@ def certify_model(
     k, loss = search.scheme.n_folds, search.context.losses.main
     estimate_of_models: float | None = None
     if chosen.failed_folds:
-        with name_loss_in_errors(loss, "estimate"):
-            estimate_of_models = loss.estimate(
-                chosen.without_failed_folds(loss.statistic)
-            )
+        estimate_of_models = estimate_of_folds(
+            loss, chosen.without_failed_folds(loss.statistic)
+        )
     fold_split = search.scheme.fold_splits[chosen.deployed_fold]
     if name == ONE_FOLD:  # one limit bounds it; only the other bound is a sum of terms
         origin: OriginFields = {
