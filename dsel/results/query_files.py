@@ -229,11 +229,22 @@ def _labels_in(result: Choice | ModelComparison) -> Sequence[object] | None:
 def read_labeled_result(
     place: Place, kind: type[LabeledResult]
 ) -> LabeledResult | None:
-    """Return what `keep_labeled_result` stored last; None if there is none."""
-    corrected = place.read_last(CORRECTIONS)
-    if corrected is not None:
-        return kind.from_json(corrected.decode())
-    return _read_first(place, kind)
+    """Return what `keep_labeled_result` stored last; None if there is none.
+
+    Raises ValueError if it is damaged: labels that it has corrected must not count
+    again.
+    """
+    # A file browser may have left hidden files.
+    names = [name for name in place.files(CORRECTIONS) if name[0] != "."]
+    if not names:
+        return _read_first(place, kind)
+    file = f"{CORRECTIONS}/{names[-1]}"
+    if (text := unseal(place.read(file))) is None:
+        raise ValueError(
+            f"{file} in {place} is damaged, or not what dsel wrote there; restore it "
+            f"from a copy, or remove it, and the labels before it count again."
+        )
+    return kind.from_json(text.decode())
 
 
 def add_passed_labels(place: PathLike, result: Choice | ModelComparison) -> None:

@@ -135,6 +135,30 @@ def test_label__prints_both_bounds_and_keeps_the_answer(place):
     assert "a result is final" in again.output
 
 
+@pytest.mark.parametrize("damage", [lambda b: b[:-9], lambda b: b"a note of mine"])
+def test_label__a_damaged_correction_is_named_and_labels_before_it_do_not_count(
+    place, damage
+):
+    folder, _ = place
+    back = filled(folder)
+    succeed("label", folder, back)
+    pd.read_csv(back).assign(answer="no").to_csv(back, index=False)
+    succeed("label", folder, back, "--corrected")
+    (folder / "corrections" / ".DS_Store").write_bytes(b"of a file browser")
+    assert dsel.open_outcome(folder).choice.queries.n_corrected > 0
+    [file] = (folder / "corrections").glob("*.json")
+    file.write_bytes(damage(file.read_bytes()))
+    words = f"corrections/{file.name} in .* is damaged, or not what dsel wrote there"
+    with pytest.raises(ValueError, match=words):
+        dsel.open_outcome(folder)
+    for arguments in (("report", folder), ("label", folder, back, "--corrected")):
+        done = run(*arguments)
+        assert done.exit_code == 1
+        assert file.name in done.output
+    file.unlink()
+    assert dsel.open_outcome(folder).choice.queries.n_corrected == 0
+
+
 def test_label__corrects_only_what_was_stored(place):
     folder, _ = place
     done = run("label", folder, filled(folder), "--corrected")
