@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import pickle
 import re
 import warnings
 
@@ -707,6 +708,35 @@ def test_outcome_save__is_opened_with_models_and_never_replaces_another(tmp_path
     dsel.certify(LogisticRegression(), X, y, random_state=0, out=tmp_path / "run")
     with pytest.raises(ValueError, match="`out`"):
         first.save(tmp_path / "run")
+
+
+@pytest.mark.parametrize("other", ["rows", "labels", "parameters"])
+def test_outcome_save__outcomes_with_equal_counts_are_no_equal_outcomes(
+    other, tmp_path
+):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    y = X[:, 0] > 0
+    learner = DecisionTreeClassifier(max_depth=1, random_state=0)
+    changed = {
+        "rows": (learner, X + 10, y),
+        "labels": (learner, X, ~y),
+        "parameters": (clone(learner).set_params(criterion="entropy"), X, y),
+    }
+    one = dsel.certify(learner, X, y, random_state=0)
+    two = dsel.certify(*changed[other], random_state=0)
+    assert one.choice.bound == two.choice.bound
+    one.save(tmp_path / "one")
+    with pytest.raises(ValueError, match=r"`out`.*holds"):
+        two.save(tmp_path / "one")
+    opened = dsel.open_outcome(tmp_path / "one")
+    opened.save(tmp_path / "one")  # it is there already
+    one.save(tmp_path / "one")
+    pickle.loads(pickle.dumps(one)).save(tmp_path / "one")
+    opened.save(tmp_path / "copy")
+    one.save(tmp_path / "copy")
+    with pytest.raises(ValueError, match=r"`out`.*holds"):
+        two.save(tmp_path / "copy")
+    assert (opened.predict(X) == y).mean() > 0.9
 
 
 def test_certify__does_not_take_the_default_of_scoring_for_another_criterion():

@@ -104,4 +104,5 @@ def open_outcome(
         ),
         group_column=None if tables is None else tables.groups,
         labeled_hashes=load_row_hashes(place, storage_options=storage_options),
+        identity=statements.get("identity", {}),  # outcomes before 0.3 have none
     )

@@ -115,6 +115,9 @@ class Outcome:
     """Name of the column that had the keys of the groups, if it is known."""
     labeled_hashes: RowHashes | None = field(default=None, compare=False)
     """Hashes of labeled rows that are not there, by which `monitor` checks others."""
+    identity: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """What the outcome depends on besides its counts: hashes of rows, estimator and
+    options. `save` takes outcomes for equal only if these are."""
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a pickle, without the labeled rows.
@@ -694,10 +697,13 @@ class Outcome:
 
         Raises
         ------
-        FileExistsError
-            If something else is there.
+        NotADirectoryError
+            If `out` is a file.
         ValueError
-            If `out` holds another outcome, or the results of a run.
+            If `out` holds another outcome, the results of a run, or something else.
+            Outcomes of other
+            rows, another estimator or other options are others, even if all their
+            counts are equal.
 
         Examples
         --------
@@ -713,7 +719,7 @@ class Outcome:
         ...     opened.choice == outcome.choice, opened.predict(X[:3]).tolist()
         (True, [0, 0, 0])
         """
-        identity = {"outcome": self.choice.to_json()}
+        identity = {**self.identity, "outcome": self.choice.to_json()}
         with Store(
             out, kind=SAVED, identity=identity, storage_options=storage_options
         ) as store:
@@ -998,6 +1004,7 @@ def write_outcome(
             "deploy": outcome.choice.deploy,
             "not_kept": reasons,
             "input_format": outcome.input_format.to_record(),
+            "identity": dict(outcome.identity),
         }
     )
 

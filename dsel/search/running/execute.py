@@ -9,15 +9,13 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import xarray as xr
 from sklearn.base import clone
 
 from dsel.arrays import Estimator
-from dsel.data.labeled import LabeledRows
-from dsel.data.pool import Pool
 from dsel.data.query_rows import with_pool_index
 from dsel.errors import (
     DselWarning,
@@ -36,7 +34,6 @@ from dsel.results.model_files import (
 from dsel.results.place import CUBE, PAIRS, Place, check_claim
 from dsel.results.run_store import Store, check_names, read_query_rows
 from dsel.runtime.progress import progress_display
-from dsel.runtime.versions import installed_versions
 from dsel.search.outcomes.outcome import (
     Outcome,
     warn_that_models_are_lost,
@@ -50,13 +47,15 @@ from dsel.search.running.nested import (
 )
 from dsel.search.running.planned_search import PlanFacts, PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator
-from dsel.search.running.run import Run, RunOptions, make_outcome
+from dsel.search.running.run import (
+    Run,
+    RunOptions,
+    identity_of_run,
+    make_outcome,
+    row_tokens,
+)
 from dsel.typing import Model, PathLike
 from dsel.zarr_stores import BAD_HEADER
-
-if TYPE_CHECKING:
-    from distributed import Client
-
 
 MOST_TRIED: Final = 16
 """Most estimators that are written and read back before a run, one of each kind."""
@@ -128,31 +127,6 @@ def _how_to_resume(store: Store | None, seed: int) -> str:
         f"Whatever has ended is kept in `out` {store.place}: the same call with "
         f"random_state={seed} goes on from there."
     )
-
-
-def row_tokens(
-    labeled: LabeledRows,
-    pool: Pool | None,
-    fitting_pool: Pool | None,
-    *,
-    client: "Client | None" = None,
-    may_read: bool = True,
-) -> dict[str, str]:
-    """Return tokens that change with the rows, which are read if necessary.
-
-    If rows may not be read, tokens that need them are left out.
-    """
-    pools = {"pool": pool, "fitting_pool": fitting_pool}
-    versions = installed_versions().items()
-    return {
-        "labeled": labeled.token,
-        **{
-            name: "none" if rows is None else rows.fingerprint(client)
-            for name, rows in pools.items()
-            if may_read or rows is None or rows.origin.is_content
-        },
-        **{f"version of {name}": str(version) for name, version in versions},
-    }
 
 
 def check_out(search: PlannedSearch, plan_facts: PlanFacts, out: PathLike) -> None:
@@ -228,6 +202,7 @@ def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
         labeled=search.labeled,
         loss=search.context.losses.main,
         row_groups=search.row_groups,
+        identity=identity_of_run(run),
         pair_results=store.dataset(PAIRS),
         queried_rows=rows,
     )

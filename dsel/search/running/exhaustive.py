@@ -30,6 +30,7 @@ from dsel.search.running.pool_check import check_pool
 from dsel.search.running.run import (
     RefittedModels,
     Run,
+    identity_of_run,
     make_outcome,
     open_engine,
     pair_evidence,
@@ -94,6 +95,7 @@ def search_exhaustively(run: Run) -> Outcome:
         labeled=search.labeled,
         loss=search.context.losses.main,
         row_groups=search.row_groups,
+        identity=identity_of_run(run),
     )
 
 

@@ -36,6 +36,7 @@ from dsel.search.running.pool_check import start_pool_check
 from dsel.search.running.run import (
     RefittedModels,
     Run,
+    identity_of_run,
     make_outcome,
     open_engine,
     pair_evidence,
@@ -143,6 +144,7 @@ def certify_choices(
         labeled=search.labeled,
         loss=search.context.losses.main,
         row_groups=search.row_groups,
+        identity=identity_of_run(run),
         pair_results=pair_results,
         queried_rows=read_queried_rows(choice, search.queried_pool, run.options.client),
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from dsel.checks import check_choice, check_storage_options
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
+from dsel.data.pool import Pool
 from dsel.data.pool_parts import SampledRows
 from dsel.losses.base import Loss
 from dsel.losses.joint import Evidence
@@ -22,6 +23,7 @@ from dsel.results.run_store import Store
 from dsel.runtime.clients import count_threads
 from dsel.runtime.progress import Progress
 from dsel.runtime.submission import make_executor
+from dsel.runtime.versions import installed_versions
 from dsel.search.engine.counts import FitTable, PoolTable
 from dsel.search.engine.job_queue import Engine
 from dsel.search.outcomes.deployed_model import InputFormat
@@ -82,6 +84,40 @@ class Run:
         return RunProgress(self.search, self.on_progress)
 
 
+def row_tokens(
+    labeled: LabeledRows,
+    pool: Pool | None,
+    fitting_pool: Pool | None,
+    *,
+    client: "Client | None" = None,
+    may_read: bool = True,
+) -> dict[str, str]:
+    """Return tokens that change with the rows, which are read if necessary.
+
+    If rows may not be read, tokens that need them are left out.
+    """
+    pools = {"pool": pool, "fitting_pool": fitting_pool}
+    versions = installed_versions().items()
+    return {
+        "labeled": labeled.token,
+        **{
+            name: "none" if rows is None else rows.fingerprint(client)
+            for name, rows in pools.items()
+            if may_read or rows is None or rows.origin.is_content
+        },
+        **{f"version of {name}": str(version) for name, version in versions},
+    }
+
+
+def identity_of_run(run: Run) -> dict[str, str]:
+    """Return what identifies the outcome of a run; no row is read for it."""
+    search = run.search
+    tokens = row_tokens(
+        search.labeled, search.pool, search.context.fitting_pool, may_read=False
+    )
+    return {**run.plan_facts.identity, **tokens}
+
+
 @contextmanager
 def open_engine(run: Run, sampled_rows: SampledRows | None = None) -> Iterator[Engine]:
     """Open the executor of a run, which gets labeled rows and candidates once.
@@ -119,10 +155,14 @@ def make_outcome(
     labeled: LabeledRows,
     loss: Loss,
     row_groups: RowGroups | None,
+    identity: Mapping[str, str],
     pair_results: xr.Dataset | None = None,
     queried_rows: pd.DataFrame | None = None,
 ) -> Outcome:
-    """Return the outcome of a run, with inputs of the plan that later calls need."""
+    """Return the outcome of a run, with inputs of the plan that later calls need.
+
+    `identity` is that of `identity_of_run`.
+    """
     return Outcome(
         results,
         choice,
@@ -134,6 +174,7 @@ def make_outcome(
         group_keys=None if row_groups is None else row_groups.group_keys,
         loss=loss,
         group_column=None if row_groups is None else row_groups.column,
+        identity=identity,
     )
 
 
