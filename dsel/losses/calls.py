@@ -142,6 +142,16 @@ def estimate_of_folds(loss: Loss, folds: FoldCounts) -> float:
     return estimate
 
 
+def count_not_finite(loss: Loss, folds: FoldCounts) -> int:
+    """Return the rows of a regressor whose predictions are no finite numbers.
+
+    0 for a loss that does not count distances by row.
+    """
+    if not isinstance(loss, DistanceLoss) or loss.statistic.fold_shape is not None:
+        return 0
+    return sum(int(np.isinf(numbers).sum()) for numbers in folds.numbers_by_row())
+
+
 def bound_of_all_rows(
     loss: Loss,
     folds: FoldCounts,

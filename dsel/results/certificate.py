@@ -72,6 +72,7 @@ class NumberFields(LossFields, OriginFields, total=False):
 
     estimate: float
     estimate_of_models: float | None
+    n_not_finite: int
     fold: int | None
     is_estimate: bool
     divides_delta: bool
@@ -189,6 +190,9 @@ class Certificate(Renderable):
     """Whether it bounds a mean cost, which is no rate."""
     is_holdout: bool = False
     """Whether one set of rows was held out, so that the estimate is of one model."""
+    n_not_finite: int = 0
+    """Labeled rows whose predictions are NaN or infinite, which count as infinitely far
+    off; without those of failed fits. 0 if the loss is no distance."""
 
     deploy = OldName("model_name")
     criterion = OldName("method")
@@ -282,7 +286,7 @@ class Certificate(Renderable):
     @property
     def needs_labels(self) -> bool:
         """Whether the number, if it is a bound, says little, and labels would help."""
-        if self.is_estimate or self.has_failed_folds:
+        if self.is_estimate or self.has_failed_folds or self.n_not_finite:
             return False
         is_large = self.is_rate and self.number > LARGE * self.largest
         has_new_rows = not self.n_unlabeled or self.n_duplicates < self.n_unlabeled

@@ -72,6 +72,8 @@ def _no_bound(bound: "Certificate") -> str:
     rows = "groups" if bound.n_groups else "labeled rows"
     if bound.has_failed_folds:
         return f"{begin}: fits failed"
+    if bound.n_not_finite:
+        return f"{begin}: some predictions are NaN or infinite"
     if bound.has_old_rows_alone:
         return f"{begin}: no new rows in the pool"
     if bound.has_large_pool_term and bound.loss.startswith("recall("):
@@ -93,6 +95,8 @@ def why_nothing(bound: "Certificate") -> str:
         return ""
     if bound.is_tolerance and bound.has_failed_folds:
         return "rows without a prediction count as infinitely far off; mend the fits"
+    if bound.is_tolerance and bound.n_not_finite:
+        return f"{not_finite_text(bound)}; mend the model, which must predict a number"
     if bound.has_short_pool:
         return (
             f"the {bound.n_unlabeled:,} pool rows are too few for this part of the "
@@ -128,6 +132,14 @@ def why_nothing(bound: "Certificate") -> str:
     if bound.divides_delta:
         more += " or fewer candidates"
     return f"{reason}; {more} make it smaller"
+
+
+def not_finite_text(bound: "Certificate") -> str:
+    """Return that predictions for labeled rows are no finite numbers."""
+    return (
+        f"for {bound.n_not_finite:,} of {bound.counted} the prediction is NaN or "
+        f"infinite, which counts as infinitely far off"
+    )
 
 
 def _how_far(bound: "Certificate") -> str:

@@ -127,7 +127,7 @@ class ToleranceReport(TableReport):
         lines = [POOLED_NOTE] if self.off_by.pooled else []
         if not all(map(isfinite, self.off_by_at_most)):
             lines.append(
-                f"{NONE}: too few labeled rows for this part of the predictions, or "
-                f"fits that failed"
+                f"{NONE}: too few labeled rows for this part of the predictions, fits "
+                f"that failed, or predictions that are NaN or infinite"
             )
         return lines + [f"No guarantee: {reason}" for reason in self.reasons[1:]]

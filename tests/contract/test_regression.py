@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, is_classifier, is_regres
 from sklearn.datasets import make_friedman1
 from sklearn.dummy import DummyRegressor
 from sklearn.exceptions import DataConversionWarning
-from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
@@ -677,3 +677,55 @@ def test_choice__of_numbers_names_what_always_the_median_gives(loss):
     older = type(choice).from_json(json.dumps(record))
     assert "always predicting" not in str(older)
     assert older.certificates == choice.certificates
+
+
+class PredictsNoNumber(LinearRegression):
+    """Predicts NaN or infinity where a column is above a value."""
+
+    def __init__(self, value=np.inf, above=0.5):
+        super().__init__()
+        self.value = value
+        self.above = above
+
+    def predict(self, X):
+        numbers = super().predict(X)
+        numbers[np.asarray(X)[:, 1] > self.above] = self.value
+        return numbers
+
+
+NO_NUMBER_RNG = np.random.default_rng(0)
+NO_NUMBER_X = NO_NUMBER_RNG.normal(size=(400, 3))
+NO_NUMBER_Y = NO_NUMBER_X[:, 0] + NO_NUMBER_RNG.normal(size=400)
+NO_NUMBER_POOL = NO_NUMBER_RNG.normal(size=(2_000, 3))
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_predictions__that_are_no_finite_numbers_are_the_reason_for_no_bound(value):
+    model = PredictsNoNumber(value)
+    n = int((NO_NUMBER_X[:, 1] > 0.5).sum())
+    count = f"for {n} of 400 labeled rows the prediction is NaN or infinite"
+    searched = dsel.certify(
+        model, NO_NUMBER_X, NO_NUMBER_Y, NO_NUMBER_POOL, random_state=0, n_jobs=1
+    )
+    model = PredictsNoNumber(value).fit(NO_NUMBER_POOL, NO_NUMBER_POOL[:, 0])
+    as_given = dsel.certify(model, NO_NUMBER_X, NO_NUMBER_Y, cv="prefit")
+    for made in (searched, as_given):
+        text = " ".join(str(made).split())
+        assert "predictions are off: some predictions are NaN or infinite" in text
+        assert (count in text) == (made is searched)
+        assert "too small for this part" not in text
+        assert "how many labels are needed" not in text
+        assert "no prediction was right" not in text
+
+
+def test_predictions__that_are_rarely_no_numbers_are_a_warning_next_to_the_bound():
+    model = PredictsNoNumber(above=2.0)
+    n = int((NO_NUMBER_X[:, 1] > 2.0).sum())
+    made = dsel.certify(model, NO_NUMBER_X, NO_NUMBER_Y, random_state=0, n_jobs=1)
+    assert np.isfinite(made.certificate.bound)
+    assert str(made).startswith(f"Warning   for {n} of 400 labeled rows the pre")
+    finite = dsel.certify(
+        LinearRegression(), NO_NUMBER_X, NO_NUMBER_Y, random_state=0, n_jobs=1
+    )
+    assert finite.certificate.n_not_finite == 0
+    assert "infinite" not in str(finite)

@@ -27,7 +27,7 @@ from dsel.families.estimator_kinds import is_regressor
 from dsel.families.predictions import predict_codes_or_numbers
 from dsel.losses.base import FoldCounts, PlannedDelta, Rows
 from dsel.losses.by_value import find_column
-from dsel.losses.calls import count_rows
+from dsel.losses.calls import count_not_finite, count_rows
 from dsel.losses.declared import declare_losses
 from dsel.losses.joint import Evidence
 from dsel.option_values import ONE_FOLD
@@ -132,6 +132,7 @@ def certify_prefit(
         AS_GIVEN,
         assumptions=full_list(_assumptions(rows, repeats), has_pool=False),
         estimate=joint_bounds.main_bounds.estimate,
+        n_not_finite=count_not_finite(main, fold_counts_of[main.statistic]),
         n_labeled=rows.n_rows,
         is_holdout=True,
         caveats=(

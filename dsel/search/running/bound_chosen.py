@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dsel.bounds.shares import fold_deltas
-from dsel.losses.calls import estimate_of_folds
+from dsel.losses.calls import count_not_finite, estimate_of_folds
 from dsel.losses.declared import JointBounds
 from dsel.losses.joint import ModelBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
@@ -23,6 +23,7 @@ from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.chosen_caveats import (
     caveats_of_failed_all_rows,
     caveats_of_failed_folds,
+    caveats_of_infinite_predictions,
     caveats_of_unpredicted_rows,
     caveats_of_unranked_searches,
     notes_of_choice,
@@ -173,6 +174,7 @@ def make_bounded_model(
         unit="row" if search.row_groups is None else "group",
     )
     advice.add(caveats_of_failed_all_rows, search.deploy, chosen.failures, certificate)
+    advice.add(caveats_of_infinite_predictions, certificate)
     advice.add(caveats_of_unpredicted_rows, search.deploy, counted_models, certificate)
     advice.add(
         caveats_of_missed_classes, context.labeled, context.scheme, certificate, model
@@ -233,10 +235,9 @@ def certify_model(
     """Return the certificate of one model, by its name."""
     k, loss = search.scheme.n_folds, search.context.losses.main
     estimate_of_models: float | None = None
+    predicted = chosen.without_failed_folds(loss.statistic)
     if chosen.failed_folds:
-        estimate_of_models = estimate_of_folds(
-            loss, chosen.without_failed_folds(loss.statistic)
-        )
+        estimate_of_models = estimate_of_folds(loss, predicted)
     fold_split = search.scheme.fold_splits[chosen.deployed_fold]
     if name == ONE_FOLD:  # one limit bounds it; only the other bound is a sum of terms
         origin: OriginFields = {
@@ -261,6 +262,7 @@ def certify_model(
         name,
         estimate=model_bounds.estimate,
         estimate_of_models=estimate_of_models,
+        n_not_finite=count_not_finite(loss, predicted),
         divides_delta=search.method.bounds_all_candidates,
         is_holdout=search.scheme.is_holdout,
         fold=chosen.ref_by_name[name],

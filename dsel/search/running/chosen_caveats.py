@@ -13,6 +13,7 @@ from dsel.losses.declared import DeclaredLosses, JointBounds
 from dsel.option_values import ALL_ROWS
 from dsel.results import BoundedModel, Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats
+from dsel.results.certificate_texts import not_finite_text
 from dsel.results.params_texts import params_text
 from dsel.rounded_texts import confidence, count_of, name_folds
 from dsel.search.design.cv_schemes import CVScheme, ModelRef
@@ -76,6 +77,16 @@ def caveats_of_failed_all_rows(
         return [Caveat(Effect.INFO, text)]
     end = f"; the {one_fold.model_text} is deployed in its place"
     return [Caveat(Effect.WARNS, text + end)]
+
+
+def caveats_of_infinite_predictions(certificate: Certificate) -> list[Caveat]:
+    """Return a warning of predictions that are no numbers, if the bound is finite.
+
+    Otherwise they are the reason why there is none.
+    """
+    if not certificate.n_not_finite or certificate.says_nothing:
+        return []
+    return [Caveat(Effect.WARNS, not_finite_text(certificate))]
 
 
 def caveats_of_unpredicted_rows(
