@@ -94,7 +94,7 @@ def assign_families(
             # The plan also prints why faster families did not take these candidates.
             texts = dict.fromkeys(text for c in accepted for text in refusals[c.number])
             fit_note = "; ".join(
-                [family.fit_note(len(candidate_groups), X.shape[0]), *texts]
+                [family.fit_note(candidate_groups, X.shape[0]), *texts]
             )
             assignments.append(Assignment(family, candidate_groups, fit_note))
     return tuple(assignments)

@@ -41,8 +41,11 @@ class EnsembleFamily(ScikitLearnFamily):
             candidate_groups.setdefault(key, []).append(candidate)
         return [tuple(candidate_group) for candidate_group in candidate_groups.values()]
 
-    def fit_note(self, n_groups: int, n_rows: int) -> str:
+    def fit_note(
+        self, candidate_groups: Sequence[Sequence[Candidate]], n_rows: int
+    ) -> str:
         """Return the number of ensembles that are fitted on each split, as text."""
+        n_groups = len(candidate_groups)
         return f"one ensemble for all its sizes, {n_groups} on each split"
 
     def _fit_candidates(

@@ -321,10 +321,14 @@ class Family:
 
     def __init_subclass__(cls) -> None:
         """Raise TypeError if a method has a name of 0.2, by which nothing calls it."""
-        if hasattr(cls, "check_budget") or "budget" in signature(cls.fit).parameters:
+        names = {*signature(cls.fit).parameters, *signature(cls.fit_note).parameters}
+        names |= signature(cls.shared_nbytes).parameters.keys()
+        if hasattr(cls, "check_budget") or names & {"budget", "n_groups"}:
             raise TypeError(
                 f"{cls.__name__} has names of dsel 0.2: `fit` takes `cache` in the "
-                f"place of `budget`, and `check_budget` is now called `check_memory`."
+                f"place of `budget`, `check_budget` is now called `check_memory`, and "
+                f"`fit_note` and `shared_nbytes` take `candidate_groups` in the place "
+                f"of `n_groups`."
             )
 
     def refusal(self, estimator: Estimator) -> str | None:
@@ -348,15 +352,19 @@ class Family:
         """Split candidates into groups that share work, by number within."""
         return [(candidate,) for candidate in candidates]
 
-    def fit_note(self, n_groups: int, n_rows: int) -> str:
+    def fit_note(
+        self, candidate_groups: Sequence[Sequence[Candidate]], n_rows: int
+    ) -> str:
         """Return a line for the plan on how the candidates are fitted."""
         return "fitted one by one"
 
     def check_memory(self, n_rows: int, limit: int) -> None:
         """Raise MemoryError where a task's `limit` is too small for any fit."""
 
-    def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
-        """Return the bytes that the fits of `n_groups` groups share in one process."""
+    def shared_nbytes(
+        self, candidate_groups: Sequence[Sequence[Candidate]], n_rows: int
+    ) -> int:
+        """Return the bytes that the fits of these groups share in one process."""
         return 0
 
     def fit(

@@ -1,4 +1,4 @@
-"""Kernel SVMs of a grid: one kernel for every C and all splits, libsvm's solutions.
+"""Kernel SVMs of a grid: one kernel matrix for every C, libsvm's solutions.
 
 - `family` is the interface that a search calls, and decides which SVCs it takes
 - `fit` computes the kernel, solves every pair of classes for every C, and counts errors

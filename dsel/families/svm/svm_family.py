@@ -1,4 +1,7 @@
-"""The family of kernel SVMs: one kernel matrix for every C and all splits."""
+"""The family of kernel SVMs: one kernel matrix for every C.
+
+All splits share it, unless gamma or the rows depend on the training rows.
+"""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -122,10 +125,32 @@ class KernelSVMFamily(Family):
             )
         return [tuple(candidate_group) for candidate_group in candidate_groups.values()]
 
-    def fit_note(self, n_groups: int, n_rows: int) -> str:
+    def fit_note(
+        self, candidate_groups: Sequence[Sequence[Candidate]], n_rows: int
+    ) -> str:
         """Return the number and the size of the kernel matrices, as text."""
-        size = 12 * n_rows**2 / 2**20
-        return f"one kernel for all C and folds, {n_groups} in all, each {size:.3g} MiB"
+        n_shared = sum(self._shares_kernel(group[0]) for group in candidate_groups)
+        n_others = len(candidate_groups) - n_shared
+        texts = []
+        if n_shared:
+            texts.append(f"one kernel matrix for all C and folds, {n_shared} in all")
+        if n_others:
+            each = f", {n_others} on each" if n_others > 1 else ""
+            texts.append(f"one kernel matrix for all C of a training set{each}")
+        size = 4 * n_rows**2 / 2**20
+        return f"{'; '.join(texts)}; a matrix of all rows has {size:.3g} MiB"
+
+    def _shares_kernel(self, candidate: Candidate) -> bool:
+        """Return whether the kernel matrix of a candidate is the same on all splits.
+
+        Steps of a pipeline are fitted to the training rows, and ``gamma="scale"`` is
+        computed from them; a linear kernel has no gamma.
+        """
+        steps, _, svc = split_svc(candidate.estimator)
+        if steps or svc.gamma != "scale":
+            return not steps
+        make = self.user_kernels.get(svc.kernel) or KERNELS[svc.kernel]
+        return bool(make(svc, 1.0) == make(svc, 2.0))
 
     def check_memory(self, n_rows: int, limit: int) -> None:
         """Raise where the kernel matrix of all rows does not fit; see `Family`."""
@@ -139,13 +164,18 @@ class KernelSVMFamily(Family):
                 f"{most:,} labeled rows."
             )
 
-    def shared_nbytes(self, n_groups: int, n_rows: int) -> int:
+    def shared_nbytes(
+        self, candidate_groups: Sequence[Sequence[Candidate]], n_rows: int
+    ) -> int:
         """Return the bytes of the kernel matrices of some groups, and to compute them.
 
         Distances or products in float64, and a temporary array of the same size, are
-        needed in addition to the float32 matrices.
+        needed in addition to the float32 matrices. Of matrices of one split each only
+        the last one is needed again; the others are kept while there is memory.
         """
-        return (4 * n_groups + 8 + 8) * n_rows**2
+        n_shared = sum(self._shares_kernel(group[0]) for group in candidate_groups)
+        n_matrices = n_shared + (n_shared < len(candidate_groups))
+        return (4 * n_matrices + 8 + 8) * n_rows**2
 
     def fit(
         self,

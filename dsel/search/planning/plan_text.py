@@ -1,6 +1,5 @@
 """The print of a plan: rows, folds, fits, memory, certificate, caveats."""
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
@@ -17,6 +16,7 @@ from dsel.results.caveats import Effect, collect_caveats, make_caveats
 from dsel.results.params_texts import short_names
 from dsel.rounded_texts import count_of, part_in_percent, wrap_line
 from dsel.search.engine.inner_searches import count_survivors
+from dsel.search.engine.jobs import CandidateGroup
 from dsel.search.planning.possible_bounds import (
     describe_possible_bound,
     describe_rare_class,
@@ -98,8 +98,9 @@ def plan_rows(
         shown_rows |= pruning | {
             "folds": folds,
             "memory": (
-                f"{format_bytes(_worker_nbytes(search))} for each worker of one "
-                f"thread, which needs {format_bytes(EMPTY_WORKER_NBYTES)} without rows"
+                f"at least {format_bytes(_worker_nbytes(search))} for each worker of "
+                f"one thread, which needs {format_bytes(EMPTY_WORKER_NBYTES)} without "
+                f"rows"
             ),
             "certificate": _certificate_text(search),
             **_baseline(search),
@@ -196,16 +197,15 @@ def _worker_nbytes(search: PlannedSearch) -> int:
     candidate_groups = search.context.candidate_groups
     # Families are compared by identity: the groups of one family object share its
     # matrices.
-    n_groups = Counter(
-        id(candidate_group.family) for candidate_group in candidate_groups
-    )
-    families = {
-        id(candidate_group.family): candidate_group.family
-        for candidate_group in candidate_groups
-    }
+    groups_of_family: dict[int, list[CandidateGroup]] = {}
+    for candidate_group in candidate_groups:
+        key = id(candidate_group.family)
+        groups_of_family.setdefault(key, []).append(candidate_group)
     shared_nbytes = sum(
-        families[key].shared_nbytes(n, len(search.labeled.y))
-        for key, n in n_groups.items()
+        groups[0].family.shared_nbytes(
+            [group.candidates for group in groups], search.labeled.n_rows
+        )
+        for groups in groups_of_family.values()
     )
     if search.pool is not None:  # three copies of a chunk: stored, decoded, as rows
         most_rows = int(np.diff(search.pool.boundaries).max(initial=0))

@@ -403,12 +403,55 @@ def test_assign_families__splits_a_mixed_list():
     )
     assert machines.family.name == "kernel SVM"
     assert [[c.number for c in group] for group in machines.candidate_groups] == [[0]]
-    assert "one kernel for all C and folds, 1 in all" in machines.fit_note
+    assert "one kernel matrix for all C of a training set;" in machines.fit_note
     assert [[c.number for c in group] for group in others.candidate_groups] == [
         [1],
         [2],
     ]
     assert "break_ties" in others.fit_note
+
+
+class RecordingCache(ByteCache):
+    """A cache that remembers for which keys it was asked."""
+
+    def __init__(self):
+        super().__init__(2**28)
+        self.keys = set()
+
+    def get(self, key, make, *, scan_name=""):
+        self.keys.add(key)
+        return super().get(key, make, scan_name=scan_name)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "of_each_split"),
+    [
+        (SVC(gamma=0.1), False),
+        (SVC(gamma="auto"), False),
+        (SVC(kernel="linear"), False),
+        (SVC(), True),
+        (SVC(kernel="poly"), True),
+        (make_pipeline(StandardScaler(), SVC(gamma=0.1)), True),
+    ],
+)
+def test_fit_note__tells_the_kernel_matrices_that_are_made(
+    table, estimator, of_each_split
+):
+    X, y, _ = table
+    candidates = candidates_of(estimator, clone(estimator))
+    [assigned] = assign_families(
+        candidates, X, classes=np.unique(y), seed=0, fit_params={}
+    )
+    note, cache, splits = assigned.fit_note, RecordingCache(), splits_of(len(X))
+    codes = np.unique(y, return_inverse=True)[1]
+    assigned.family.fit(assigned.candidate_groups[0], X, codes, splits, cache=cache)
+    n_made = sum("svm-gram" in key for key in cache.keys)
+    assert n_made == (len(splits) if of_each_split else 1)
+    what = "of a training set" if of_each_split else "and folds, 1 in all"
+    size = 4 * len(X) ** 2 / 2**20
+    assert note == (
+        f"one kernel matrix for all C {what}; a matrix of all rows has {size:.3g} MiB"
+    )
 
 
 GRAM = SVC(kernel="precomputed")
