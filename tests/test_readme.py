@@ -224,6 +224,37 @@ def test_page_defaults__has_the_numbers_of_plans():
     assert f"saves {least:.0f} to {most:.0f}% of the fits of ten candidates" in page
 
 
+@pytest.mark.parametrize("n_labeled", [300, 10_000])
+@pytest.mark.parametrize(("n_unlabeled", "n_equal"), [(0, 0.85), (10**6, 0.96)])
+def test_pages_on_hold_out_sets__have_the_numbers_of_plan_bound(
+    n_labeled, n_unlabeled, n_equal
+):
+    ratios = []
+    for n_errors in (1e-3, n_equal - 0.04, n_equal + 0.04):  # on the rows of a fold
+        bound = dsel.plan_bound(
+            n_labeled, n_unlabeled, n_candidates=10, error=n_errors / (n_labeled / 5)
+        ).bound.isel(n_folds=0)
+        holdout = bound.sel(certificate="holdout_20_percent")
+        ratios.append(float(holdout / bound.sel(certificate="one_fold")))
+    assert 0.8 <= ratios[0] < 0.82
+    assert ratios[1] < 1 < ratios[2]
+    for page in ("using/holdout.md", "theory/nested.md"):
+        text = " ".join((ROOT / "docs" / page).read_text("utf-8").split())
+        assert "fewer than .85 errors" in text
+        assert "(.96 with a pool)" in text
+        assert "smaller by up to 20%" in text
+
+
+def test_page_on_groups__has_the_numbers_of_plan_bound():
+    text = " ".join((ROOT / "docs/theory/groups.md").read_text("utf-8").split())
+    found = []
+    for n_groups in (100, 400, 1_000):
+        plan = dsel.plan_bound(n_groups, n_candidates=10, error=0.1)
+        found.append(f"{100 * plan.bound.sel(certificate='one_fold').item():.0f}%")
+    words = "about {} with 100 groups, {} with 400, {} with 1,000"
+    assert words.format(*found) in text
+
+
 @pytest.mark.cluster
 def test_readme__shows_what_the_demo_prints(tmp_path):
     demo = [sys.executable, "-m", "dsel", "demo", "--workers", "1"]
