@@ -320,6 +320,7 @@ class SemiSupervisedSearchCV(
         >>> search.fit(X, y).best_params_
         {'C': 10}
         """
+        # The ten steps from here to a bound are listed in `dsel.search.__init__`.
         for name in set(fit_params) & set(OF_OTHER_SEARCHES):
             raise TypeError(
                 f"`fit` has no argument `{name}`: {OF_OTHER_SEARCHES[name]}."
