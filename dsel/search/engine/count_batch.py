@@ -35,8 +35,8 @@ NO_ROWS: Final = np.empty(0, dtype=np.int64)
 CHOSEN_SET: Final = 0
 """Number of the only model set of a pass with chosen models."""
 MOST_UNPREDICTED: Final = 1_000
-"""Most rows of a block on which `predict` of one model may raise. Each of them costs
-some calls, and a model that raises on more gets no useful bound from the pool."""
+"""Most rows of a slice on which `predict` may raise. Each of them costs some calls, and
+models that raise on more get no useful bound from the pool."""
 OF_MACHINE: Final = (MemoryError, OSError)
 """Errors that say nothing about rows. Their task is tried again: a certificate must not
 depend on the health of a machine."""
@@ -175,6 +175,11 @@ def count_slice(
                         len(causes), int(block.row_numbers[row]), causes[row]
                     )
                 )
+                # Of the slice, which depends on the pool alone: how a slice is cut into
+                # blocks must not decide whether there is a bound.
+                if unpredicted.n_rows > MOST_UNPREDICTED:
+                    with _name_rows_in_errors(block):
+                        raise UnpredictablePoolError(unpredicted.cause)
         for comparison in comparisons:
             bin_rows[comparison.key] += comparison.rows_by_bin(block.row_numbers)
         del block  # it would otherwise be in memory together with the next one
