@@ -202,6 +202,23 @@ def test_page_defaults__has_the_numbers_of_plan_bound():
     assert f"it is {least:.1f} to {most:.1f} times as large" in page
 
 
+def test_page_folds__has_the_numbers_of_plan_bound():
+    page = (ROOT / "docs/using/folds.md").read_text()
+    folds = [2, 3, 5, 10, 20]
+    assert f"| | {' | '.join(f'`cv={k}`' for k in folds)} |" in page
+    for n_labeled in (300, 1_000, 5_000):
+        plan = dsel.plan_bound(
+            n_labeled, 100_000, n_candidates=100, error=0.1, cv=folds
+        )
+        for name, certificate in (("first", "one_fold"), ("second", "all_rows")):
+            bounds = plan.bound.sel(certificate=certificate).values
+            cells = " | ".join(f"{100 * bound:.1f}%" for bound in bounds)
+            assert f"| {name} bound, {n_labeled:,} labels | {cells} |" in page
+        seen = plan.seen.sel(certificate="one_fold").values
+        cells = " | ".join(f"{share:.0%}" for share in seen)
+        assert f"| labels that each of these models learns from | {cells} |" in page
+
+
 def test_page_defaults__has_the_numbers_of_plans():
     page = " ".join((ROOT / "docs/using/defaults.md").read_text().split())
     X, y = make_classification(300, random_state=0)

@@ -38,6 +38,7 @@ from dsel.results import Choice
 from dsel.results.bounded_values import BoundedValues
 from dsel.results.candidate_tables import all_params
 from dsel.results.certificate import Certificate
+from dsel.results.choice_parts import BestConstant
 from dsel.results.choice_texts import holdout_text
 from dsel.results.class_report import CertifiedReport
 from dsel.results.comparison import ModelComparison
@@ -149,11 +150,12 @@ def draw_bounds(
     if np.isfinite(fifth) and isinstance(choice, Choice):
         text = f"20% hold-out set: about {holdout_text(choice)} on average"
         rows.append((text, fifth, fifth, np.nan, MIDDLE))
-    constant, loss = choice.best_constant if isinstance(choice, Choice) else ("", 0.0)
+    best = choice.best_constant if isinstance(choice, Choice) else BestConstant()
+    constant, loss = best
     end = FAR * max([row[2] for row in rows if np.isfinite(row[2])], default=0.0)
     is_far = bool(constant and 0.0 < end < loss)
     if constant:
-        text = f"always predicting {_short(constant)}: about {main.about(loss)}"
+        text = f"always predicting {_short(constant)}: {best.amount(main)}"
         text += ", beyond this axis" if is_far else ""
         rows.append((text, loss, loss, np.nan, MIDDLE))
     texts, *bars, colors = zip(*rows, strict=True)

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ESTIMATE: Final = "cross-validated estimate"
-WITH_LABELS: Final = "bound of this run, with queried labels"
+BOUND: Final = "bound of this run"
+WITH_LABELS: Final = f"{BOUND}, with queried labels"
 SQUARE: Final = 7.0
 """Size of the squares of the run in points."""
 SIDE: Final = 0.6 * SQUARE
@@ -118,7 +119,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
         if np.isfinite(values := lines[name]).any():
             style = STYLES[name]
             ax.plot(numbers, values, style, color=COLORS[name], lw=1.4, label=text)
-    _mark_run(ax, choice, n_labeled)
+    _mark_run(ax, choice, n_labeled, {ONE_FOLD: part, ALL_ROWS: "all"})
     ax.set_xscale("log")
     ax.set_xticks(numbers, [f"{n:,}" for n in numbers])
     ax.minorticks_off()
@@ -151,8 +152,13 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     return ax
 
 
-def _mark_run(ax: "Axes", choice: Choice, n_labeled: int) -> None:
-    """Draw the bounds of the run as squares, and its estimate as a dot."""
+def _mark_run(
+    ax: "Axes", choice: Choice, n_labeled: int, parts: Mapping[str, str]
+) -> None:
+    """Draw the bounds of the run as a square and a diamond, its estimate as a dot.
+
+    `parts` are the parts of the labels on which the models were trained.
+    """
     from matplotlib.transforms import ScaledTranslation
 
     finite_bounds = {
@@ -163,7 +169,9 @@ def _mark_run(ax: "Axes", choice: Choice, n_labeled: int) -> None:
     # Squares of two models stand side by side: their bounds may be nearly equal.
     sides = (-SIDE, SIDE) if len(finite_bounds) > 1 else (0.0,)
     for (name, bound), points in zip(finite_bounds.items(), sides, strict=False):
-        text = WITH_LABELS if bound.n_queried else "bound of this run"
+        text = WITH_LABELS if bound.n_queried else BOUND
+        if len(finite_bounds) > 1 and not bound.n_queried:
+            text += f" (trained on {parts[name]})"
         text += "" if bound.certified else f", {UNPROVED}"
         ax.plot(
             n_labeled,

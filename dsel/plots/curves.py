@@ -135,9 +135,9 @@ def _name_smallest(bounds: xr.DataArray) -> str:
     first = bounds.isel({names.CERTIFICATE: 0})
     smallest = describe_row(first[names.CERTIFICATE].item())
     n_folds = int(first[names.N_FOLDS].values[np.nanargmin(first.values)])
-    folds = "" if first.size == 1 else f", {n_folds} folds"
+    folds = "" if first.size == 1 else f" with {n_folds} folds"
     least = about_percent(float(first.min()))
-    return f"Smallest bound to expect: {least}, {smallest}{folds}"
+    return f"Smallest bound to expect: {least}{folds} ({smallest})"
 
 
 def _draw_one_plan(bounds: xr.DataArray, what: str, ax: "Axes | None") -> "Axes":

@@ -270,7 +270,7 @@ def _value_axis(results: xr.Dataset, ranking: Criterion, other_names: str) -> Va
     how = f"{name_cross_validation(results)}, an estimate" if by_folds else "estimate"
     label = f"{label} ({how}){UNITS if ranking.name in _ROOTS else ''}"
     if ranking.is_guarantee:
-        label = f"error (bound by {ranking.name})"
+        label = f"bound on the error ({ranking.name})"
     label += f", smallest over {other_names}" if other_names else ""
     is_rate = ranking.name != "mean_squared_error" and not (loss and loss.is_cost)
     amount: Callable[[float], str] = amount_about

@@ -223,6 +223,10 @@ class BestConstant(NamedTuple):
         loss = f"{bound.about(self.loss)}{_of_groups(bound)}"
         return f"always predicting {self.text}: {what} {verb} {loss}"
 
+    def amount(self, bound: Certificate) -> str:
+        """Return its loss as text, with the rows that it is of in runs with groups."""
+        return f"about {bound.about(self.loss)}{_of_groups(bound)}"
+
     def why_useless(self, bound: Certificate) -> str:
         """Return a note that it may be as good as a model; "" if it is not."""
         # The line in place of a bound already says this.

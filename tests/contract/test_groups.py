@@ -108,6 +108,13 @@ def test_bound__is_that_of_as_many_independent_rows_and_says_what_it_is_about():
     assert "40 groups, one row of each" in str(plan())
 
 
+def test_result__names_the_column_of_the_groups():
+    made = plan(X=FRAME, groups="customer")
+    assert "40 groups by 'customer', one row of each" in " ".join(str(made).split())
+    says = "Assumes groups by 'customer' are independent draws from one population"
+    assert says in " ".join(str(made.run()).split())
+
+
 def test_inner_searches__read_all_rows():
     made = plan(prune=False).run()
     assert made.results["fold_answers"].values.sum() == 2 * 4 * len(X)

@@ -110,6 +110,8 @@ def test_plot_surface__has_a_cell_for_each_candidate_and_marks_the_chosen(bounde
     frame = ax.patches[-1]
     assert (frame.get_y() + 0.5, frame.get_x() + 0.5) == place
     assert "Error at most" in ax.get_title(loc="left")
+    label = f"bound on the error ({bounded.attrs['certificate']}), %"
+    assert image.colorbar.ax.get_ylabel() == label
 
 
 def test_plot_surface__of_a_nested_search_shows_estimates(nested):
@@ -327,8 +329,8 @@ def test_plot_bound_plan__has_a_line_for_each_certificate():
     smallest = several.bound.isel(certificate=names.index("one_fold"))
     n_folds = several.n_folds.values[np.argmin(smallest.values)]
     assert " ".join(ax.get_title(loc="left").split()) == (
-        f"Smallest bound to expect: {about_percent(float(smallest.min()))}, chosen "
-        f"model, trained without a fold, {n_folds} folds"
+        f"Smallest bound to expect: {about_percent(float(smallest.min()))} with "
+        f"{n_folds} folds (chosen model, trained without a fold)"
     )
     narrow = Figure(figsize=(3.8, 3.6)).add_subplot()
     assert sorted(texts(plot_bound_plan(several, ax=narrow))) == sorted(
@@ -706,11 +708,12 @@ def test_plot_bound_by_labels__falls_and_marks_the_run():
     *bounds, estimate = (float(line.get_ydata()[0]) for line in here)
     assert bounds == [each.bound for each in certificates.values()]
     assert estimate == certificates["one_fold"].estimate
-    # Squares of both models have the color of their line and share an entry, and stand
-    # side by side: nearly equal bounds would cover each other.
-    squares = [line for line in ax.lines if line.get_label() == "bound of this run"]
+    # The marks of both models have the color of their line and entries of their own,
+    # and stand side by side: nearly equal bounds would cover each other.
+    labels = [f"bound of this run (trained on {part})" for part in ("80%", "all")]
+    squares = [line for line in ax.lines if line.get_label() in labels]
     assert [line.get_color() for line in squares] == [*COLORS.values()][:2]
-    assert legend_texts(ax).count("bound of this run") == 1
+    assert [text for text in legend_texts(ax) if text in labels] == labels
     left, right = (
         line.get_transform().transform((line.get_xdata()[0], 0.1))[0]
         for line in squares
@@ -899,6 +902,9 @@ def test_plots__of_groups_say_which_rows_are_counted():
     ):
         what = draw().get_legend().get_title().get_text()
         assert " ".join(what.split()).endswith(rows), what
+    constant = " ".join(texts(certified.plot.certificates())[-1].split())
+    assert constant.startswith("always predicting ")
+    assert "%, by one row of each group" in constant
 
 
 def test_plot_certified_report__of_one_class_counts_no_rows_of_others():

@@ -67,10 +67,10 @@ WITHOUT_POOL: Final = (
 )
 """Text of A1 without a pool."""
 OF_GROUPS: Final = (
-    "groups are independent draws from one population, and the labeled rows of a group "
-    "are all of its rows or a random part of them"
+    "groups{} are independent draws from one population, and the labeled rows of a "
+    "group are all of its rows or a random part of them"
 )
-"""Text of A1 if rows come in groups."""
+"""Text of A1 if rows come in groups; the end of the name is that of their column."""
 OTHER_RECORDS: Final = (
     "the pool, of which learners get a part, was declared to hold other records than "
     "the labeled rows"
@@ -281,7 +281,7 @@ def known_assumptions(
     if violation:
         known.append(Assumption("A1", VIOLATED, violation))
     elif search_inputs.row_groups is not None and search.scheme.is_plain_random:
-        known.append(Assumption("A1", DECLARED, says=OF_GROUPS))
+        known.append(Assumption("A1", DECLARED, says=text_on_groups(search)))
     elif search_inputs.row_groups is not None or "groups" in search_inputs.fit_params:
         known.append(Assumption("A1", VIOLATED, IN_GROUPS))
     else:
@@ -295,6 +295,12 @@ def known_assumptions(
         if fitting.other_records:
             known.append(Assumption("A3", DECLARED, OTHER_RECORDS))
     return full_list(known, has_pool=has_pool)
+
+
+def text_on_groups(search: PlannedSearch) -> str:
+    """Return A1 of rows in groups, with the name of the column that has the keys."""
+    column = None if search.row_groups is None else search.row_groups.column
+    return OF_GROUPS.format(f" by {column!r}" if column else "")
 
 
 USELESS: Final = 0.9

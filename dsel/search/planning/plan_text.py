@@ -77,8 +77,11 @@ def plan_rows(
         what = f"targets from {least:,.6g} to {most:,.6g}"
     labeled = f"{n:,} x {d}, {what}"
     if search.row_groups is not None:
+        column = search.row_groups.column
+        by_column = f" by {column!r}" if column else ""
         labeled += (
-            f"; {search.row_groups.n_groups:,} groups, one row of each is counted"
+            f"; {search.row_groups.n_groups:,} groups{by_column}, one row of each is "
+            f"counted"
         )
     if search.method.is_nested and search.scheme.is_plain_random:
         k = search.scheme.n_folds
@@ -86,7 +89,9 @@ def plan_rows(
         part, rows = part_in_percent(1 - 1 / k), count_of(n_rows[0], "row")
         if search.row_groups is not None:  # which may have any number of rows
             part += " of the groups"
-            rows = f"{min(n_rows):,} to {count_of(max(n_rows), 'row')}"
+            rows = count_of(max(n_rows), "row")
+            if min(n_rows) < max(n_rows):
+                rows = f"{min(n_rows):,} to {rows}"
         labeled += f"; {k - 1} of {k} folds ({part}) are {rows}"
     possible = {
         "bound": describe_possible_bound(search),
