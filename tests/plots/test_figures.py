@@ -710,7 +710,8 @@ def test_plot_bound_by_labels__falls_and_marks_the_run():
     assert estimate == certificates["one_fold"].estimate
     # The marks of both models have the color of their line and entries of their own,
     # and stand side by side: nearly equal bounds would cover each other.
-    labels = [f"bound of this run (trained on {part})" for part in ("80%", "all")]
+    part = certificates["one_fold"].model_text.split()[3]  # such as 80%
+    labels = [f"bound of this run (trained on {which})" for which in (part, "all")]
     squares = [line for line in ax.lines if line.get_label() in labels]
     assert [line.get_color() for line in squares] == [*COLORS.values()][:2]
     assert [text for text in legend_texts(ax) if text in labels] == labels
