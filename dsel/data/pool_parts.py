@@ -177,8 +177,9 @@ class RowFilter:
         return remains
 
 
-MOST_ROWS: Final = 32
-"""Rows that are compared: each costs a pass some microseconds."""
+MOST_ROWS: Final = 128
+"""Rows that are compared: two for each of 64 slices, since a resumed run reads only
+some. Each costs a pass some microseconds."""
 TOLERANCE: Final = 1e-4
 """Part of a column's largest value by which equal rows may differ: workers may round
 products of float32 in other ways."""
@@ -201,6 +202,11 @@ class SampledRows:
         places = np.linspace(0, len(row_numbers) - 1, MOST_ROWS).astype(np.int64)
         places = np.unique(places)
         return cls(row_numbers[places], X[places])
+
+    @property
+    def numbers(self) -> Floats:
+        """The rows as numbers, (n_rows, n_columns)."""
+        return _dense(self.X)
 
     def check(self, block: "Block") -> None:
         """Raise PoolChangedError where a block has others of these rows."""

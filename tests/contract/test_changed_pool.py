@@ -310,6 +310,46 @@ def test_run__of_a_graph_that_gives_other_rows_each_time_raises(kind, certificat
         plan.run(n_jobs=1)
 
 
+class OfService:
+    """A graph whose rows are those of a file, which it does not name."""
+
+    def __init__(self, folder):
+        self.file = folder / "shift.npy"
+        self.shift(0.0)
+
+    def shift(self, amount):
+        np.save(self.file, amount)
+
+    def __call__(self, rows):
+        return rows + np.load(self.file)
+
+    def __dask_tokenize__(self):
+        return "the rows of a service"
+
+
+def test_run__that_goes_on_compares_the_pool_with_that_of_the_first_run(tmp_path):
+    service = OfService(tmp_path)
+
+    def run(out, on_progress):
+        plan = dsel.plan_search(
+            LogisticRegression(), {"C": [0.1, 1.0]}, X, Y,
+            mapped_blocks(POOL, service), cv=3, random_state=0, prune=False,
+        )  # fmt: skip
+        return plan.run(out=tmp_path / out, n_jobs=1, on_progress=on_progress)
+
+    def interrupt(progress):
+        if progress.phase == "Counting on the pool":
+            raise KeyboardInterrupt
+
+    for out in ("same", "changed"):
+        with pytest.raises(KeyboardInterrupt):
+            run(out, interrupt)
+    assert run("same", lambda progress: None).certificate.bound < 1
+    with pytest.raises(dsel.errors.PoolChangedError, match="`pool` gives other rows"):
+        # The run has compared the pool's fingerprint before its first progress.
+        run("changed", lambda progress: service.shift(5.0))
+
+
 STABLE = {
     "da.random": lambda: da.random.default_rng().normal(size=(4_000, 3)),
     "rounding": lambda: mapped_blocks(POOL.astype("f4"), rounded_anew),

@@ -148,8 +148,8 @@ class PoolFindings:
 
     pool_facts: PoolFacts = PoolFacts()
     sampled_rows: SampledRows | None = None
-    """Rows that show later passes whether files have changed; None if an earlier run
-    made the pass."""
+    """Rows that show later passes whether the pool has changed; None if its stamps
+    do."""
 
 
 class _BlockFindings(NamedTuple):

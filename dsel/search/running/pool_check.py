@@ -7,10 +7,15 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from operator import add
-from typing import Final
+from typing import Final, Self
 
+import numpy as np
+
+from dsel.arrays import Integers
 from dsel.data.duplicate_rows import duplicate_finder
+from dsel.data.pool_parts import SampledRows
 from dsel.results.fit_messages import collect_warnings
 from dsel.results.records import from_record, to_record
 from dsel.runtime.clients import current_worker
@@ -20,8 +25,36 @@ from dsel.search.running.run import Run, refuse_unreadable_store
 
 POOL_FACTS_KEY: Final = "pool/facts"
 """Key of the record of the pass that checks the pool."""
+SAMPLE_KEY: Final = "pool/sample"
+"""Key of the record of the sampled rows, with which a resumed run compares its own."""
+MOST_VALUES: Final = 2**15
+"""Most numbers of the sampled rows that are stored; at least one row is."""
 STOP_SECONDS: Final = 1.0
 """Longest wait for the check to end, after the search has failed."""
+
+
+@dataclass(frozen=True)
+class StoredSample:
+    """Sampled rows of a pool whose files and graph do not show a change, in a store."""
+
+    row_numbers: tuple[int, ...] = ()
+    values: tuple[tuple[float, ...], ...] = ()
+    """The rows as numbers; NaN for a gap."""
+
+    @classmethod
+    def of(cls, sampled_rows: SampledRows) -> Self:
+        """Return the rows to store, fewer ones of a wide pool."""
+        numbers = sampled_rows.numbers
+        n_rows = min(len(numbers), max(1, MOST_VALUES // max(1, numbers.shape[1])))
+        places = np.unique(np.linspace(0, len(numbers) - 1, n_rows).astype(np.int64))
+        rows = tuple(tuple(row) for row in numbers[places].tolist())
+        return cls(tuple(sampled_rows.row_numbers[places].tolist()), rows)
+
+    @property
+    def sampled_rows(self) -> SampledRows:
+        """The rows, for the passes of a resumed run."""
+        row_numbers: Integers = np.array(self.row_numbers, np.int64)
+        return SampledRows(row_numbers, np.array(self.values))
 
 
 def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFindings:
@@ -38,7 +71,11 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFin
         # That of another version has other fields: then the pool is checked again.
         if record is not None and {"kind", *record} == to_record(PoolFacts()).keys():
             with refuse_unreadable_store(store):
-                return PoolFindings(from_record(PoolFacts, record))
+                stored = store.records.get(SAMPLE_KEY)
+                sampled_rows = None
+                if stored is not None:
+                    sampled_rows = from_record(StoredSample, stored).sampled_rows
+                return PoolFindings(from_record(PoolFacts, record), sampled_rows)
     n_fitting_duplicates = 0
     if fitting is not None and fitting.n_rows:
         find = duplicate_finder(fitting, search.labeled)
@@ -63,6 +100,9 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFin
     if on_turn is not None:
         on_turn()  # the store may be closed by now
     if store is not None:
+        if pool_findings.sampled_rows is not None:
+            sample = StoredSample.of(pool_findings.sampled_rows)
+            store.append(SAMPLE_KEY, to_record(sample))
         store.append(POOL_FACTS_KEY, to_record(pool_findings.pool_facts))
     return pool_findings
 
