@@ -274,6 +274,9 @@ class TableLoss(SingleLoss):
 class ClassRate(TableLoss):
     """Base of the rates of one class: a fraction of its rows, or of its predictions."""
 
+    complement: ClassVar[str]
+    """Name of 1 minus the rate, which reports have."""
+
     @staticmethod
     def orient_tables(tables: NDArray[Any]) -> NDArray[Any]:
         """Return tables whose first row has the rows that the rate is about."""
@@ -304,6 +307,8 @@ class ClassRate(TableLoss):
 
 class Recall(ClassRate):
     """The fraction of one class that is missed: 1 - recall."""
+
+    complement = "recall"
 
     @property
     def title(self) -> str:
@@ -352,6 +357,8 @@ class Recall(ClassRate):
 
 class Precision(ClassRate):
     """The fraction of one prediction that is wrong: 1 - precision."""
+
+    complement = "precision"
 
     @property
     def title(self) -> str:

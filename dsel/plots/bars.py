@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from dsel import names
 from dsel.arrays import Floats
 from dsel.checks import check_integer, check_kind
+from dsel.losses.texts import loss_of_text
 from dsel.plots.spread import MOST_CANDIDATES_DRAWN
 from dsel.plots.style import (
     BLUE,
@@ -182,7 +183,10 @@ def draw_bounds(
     unit = ", %" if main.is_rate else ""
     if main.is_tolerance:
         unit = f" at most{UNITS}"
-    ax.set_xlabel(f"{main.title}{unit}")
+    # A report of the same run has the other direction.
+    complement = getattr(loss_of_text(main.loss), "complement", "")
+    of_report = f" (100% minus {complement})" if complement else ""
+    ax.set_xlabel(f"{main.title}{of_report}{unit}")
     if not main.is_rate:
         ax.xaxis.set_major_formatter(IN_UNITS)
     if isinstance(results, PrefitCertificate):
