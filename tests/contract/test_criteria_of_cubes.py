@@ -244,3 +244,15 @@ def test_select__an_estimate_has_the_facts_of_the_certificate(certificate, group
     n_pool, n_equal, n_groups = (1_507, 7, 0) if groups is None else (0, 0, 60)
     assert (declared.n_labeled, declared.n_unlabeled) == (120, n_pool)
     assert (declared.n_duplicates, declared.n_groups) == (n_equal, n_groups)
+
+
+@pytest.mark.parametrize("criterion", ["holdout", "cv_error"])
+def test_holdout__says_what_its_model_is_trained_on_since_it_has_no_folds(criterion):
+    plan = dsel.plan_search(
+        LogisticRegression(), GRID, X, Y, certificate="holdout", random_state=0
+    )
+    choice = dsel.select(plan.run(n_jobs=1).results, criterion)
+    assert choice.certificate.model_text == "model trained on 80% of the labels"
+    assert "fold 0" not in str(choice)
+    of_folds = dsel.select(CUBES["stratified"](), "holdout")
+    assert of_folds.certificate.model_text == "model trained without fold 0"

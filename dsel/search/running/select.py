@@ -40,7 +40,7 @@ from dsel.results.cube import (
 )
 from dsel.results.params_texts import params_text
 from dsel.results.records import read_attribute
-from dsel.rounded_texts import count_of
+from dsel.rounded_texts import count_of, part_in_percent
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.counts import DataSizes
 from dsel.search.engine.pruning import margin_above
@@ -401,11 +401,23 @@ def _certify_candidate(
         disagreement_term=float(reported.terms.disagreement_term[candidate]),
         estimate=estimate,
         fold=fold,
+        trained_on=_holdout_training(cube) if fold is not None else "",
         is_estimate=not reported.criterion.is_guarantee,
         divides_delta=reported.criterion.is_guarantee,
         is_holdout=cube.sizes.get(names.FOLD) == 1,
         **fields,
     )
+
+
+def _holdout_training(cube: xr.Dataset) -> str:
+    """Return the part of the labels outside of a hold-out set; "" with more folds.
+
+    A hold-out set is no fold of several, of which a reader would look for the others.
+    """
+    if cube.sizes.get(names.FOLD) != 1 or names.TRAIN_ROWS not in cube:
+        return ""
+    [n_rows] = cube[names.TRAIN_ROWS].values.tolist()
+    return f"{part_in_percent(n_rows / int(cube[names.N_LABELED]))} of the labels"
 
 
 def _check_winner(cube: xr.Dataset, ranking: Evaluation, candidate: int) -> None:
