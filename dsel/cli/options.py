@@ -69,7 +69,6 @@ WORDS_OF_SHELL: Final[Words] = {
     "random_state=": "--seed ",
     "; prune='exact' never does": "",
     "; prune=False compares all candidates": "",
-    "see plan_bound": "see dsel plan-bound",
     " (or open_pool(..., other_records=True))": "",
     " (`other_records`)": "",
     "`write_pool` or `dsel": "`dsel",

@@ -40,7 +40,7 @@ from dsel.errors import (
     ways_of,
     with_ways,
 )
-from dsel.option_values import join_names, names_in
+from dsel.option_values import ALL_ROWS, ONE_FOLD, join_names, names_in
 from dsel.results.assumptions import assumption_rows
 from dsel.results.caveats import MAY_RUN_AGAIN
 from dsel.results.certificate import Certificate
@@ -52,7 +52,10 @@ from dsel.results.choice_texts import (
     assumption_to_check,
     origins,
     plan_call,
+    plan_question,
     planned_options,
+    unit_to_plan,
+    wanted_text,
 )
 from dsel.results.place import Place, read_outcome
 from dsel.results.renderings import Renderable, render_lines, reword_rows
@@ -64,6 +67,7 @@ from dsel.results.run_tables import (
 )
 from dsel.rounded_texts import count_of, terminal_width
 from dsel.runtime.clients import count_threads
+from dsel.search.planning.plan_bound import NEVER, plan_bound
 from dsel.search.planning.plan_text import plan_lines, plan_rows
 from dsel.search.running.execute import check_out, trusted_types
 
@@ -171,15 +175,38 @@ def next_rows(*steps: str) -> list[ShownRow]:
 
 
 def words_of_plan_call(choice: Choice) -> dict[str, str]:
-    """Return the command that stands for `plan_call` of a choice, by this call."""
+    """Return the command that stands for `plan_call` of a choice, by this call.
+
+    Where it is known how many labels are needed, the number comes first.
+    """
     if not (call := plan_call(choice)):
         return {}
     bound, options = choice.certificate, planned_options(choice)
+    n_rows = bound.n_groups or bound.n_labeled
     words = [
-        *("dsel", "plan-bound", bound.n_groups or bound.n_labeled, bound.n_unlabeled),
+        *("dsel", "plan-bound", n_rows, bound.n_unlabeled),
         *(f"--{name.removeprefix('n_')} {value}" for name, value in options.items()),
     ]
-    return {call: " ".join(map(str, words))}
+    command = " ".join(map(str, words))
+    question, n_folds = plan_question(choice), len(choice.fold_choices.params)
+    if not question or n_folds < 2 or choice.deploy not in (ONE_FOLD, ALL_ROWS):
+        return {call: command}
+    plan = plan_bound(
+        n_rows,
+        bound.n_unlabeled,
+        cv=[n_folds],
+        **{name: float(value) for name, value in options.items() if "_" not in name},
+        n_candidates=int(options["n_candidates"]),
+    )
+    needed = int(plan["labels_needed"].sel(certificate=choice.deploy).item())
+    words_of_all = {}
+    if needed != NEVER:
+        unit, wanted = unit_to_plan(choice), wanted_text(choice)
+        answer = (
+            f"about {needed:,} {unit} give a bound of {wanted} on average: {command}"
+        )
+        words_of_all[question] = answer
+    return {**words_of_all, call: command}
 
 
 def print_choice(

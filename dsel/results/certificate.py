@@ -41,9 +41,6 @@ RANDOM_ROW: Final = "a random row of a new group"
 ONE_OF_EACH: Final = "one row of each group"
 """The rows that bounds of rows in groups count, and what is compared with them."""
 """Subject of a bound if rows come in groups, of which one row each is counted."""
-HOW_MANY: Final = (
-    "the bound says little: see plan_bound, which prints how many labels are needed"
-)
 
 
 class LossFields(TypedDict, total=False):
@@ -248,7 +245,8 @@ class Certificate(Renderable):
             notes += filter(None, [certificate_texts.note_on_duplicates(self)])
             caveats += make_caveats(Effect.INFO, notes)
             if self.needs_labels:
-                caveats.append(Caveat(Effect.INFO, HOW_MANY, is_about_labels=True))
+                text = certificate_texts.note_on_labels(self, LARGE)
+                caveats.append(Caveat(Effect.INFO, text, is_about_labels=True))
         return collect_caveats(caveats)
 
     @property

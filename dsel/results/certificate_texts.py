@@ -21,8 +21,9 @@ ORIGIN: Final = "Origin"
 """Name of rows of texts about the counts from which a number is computed."""
 ESTIMATE: Final = "Estimate"
 """Name of the row with the estimate that is printed with a bound."""
-OF_LABELS: Final = " on labeled rows"
-"""Words for the rows of the first part of a bound that is a sum."""
+OF_LABELS: Final = " of the tested models on labeled rows"
+"""Words for the models and rows of the first part of a bound that is a sum: models
+trained without a fold are tested on it, and the model of all rows by none."""
 NOTED_DUPLICATES: Final = 0.1
 """Share of labeled rows above which duplicates in the pool are noted; fewer duplicates
 are probably other records that look alike."""
@@ -123,8 +124,8 @@ def why_nothing(bound: "Certificate") -> str:
     if isfinite(bound.disagreement_term) and bound.label_term < bound.largest:
         first, second, _ = _round_parts(bound)
         reason = (
-            f"{first} from errors on labeled rows and {second} from pool rows "
-            f"on which the models differ add up to {bound.most} or more"
+            f"{first} from errors{OF_LABELS} and {second} from pool rows on which the "
+            f"models differ add up to {bound.most} or more"
         )
         if bound.has_large_pool_term:
             reason = f"the pool's part alone is above {bound.most}"
@@ -245,6 +246,20 @@ def note_on_estimate(bound: "Certificate") -> str:
         f"{confidence(bound.delta)}% confidence whatever the estimate is, but the "
         f"rows of the fold that gave it were likely lucky; plan with {estimate}"
     )
+
+
+def note_on_labels(bound: "Certificate", large: float) -> str:
+    """Return whether more labels help against a bound that says little.
+
+    They do not where models err on more than a `large` part of the rows themselves.
+    """
+    estimate = bound.estimate_where_fitted
+    if estimate > large * bound.largest:
+        return (
+            f"the bound says little, and so it does with more labels: the estimate is "
+            f"{bound.about(estimate)}, and no bound is below the true error"
+        )
+    return "the bound says little; more labels make it smaller"
 
 
 def note_on_duplicates(bound: "Certificate") -> str:

@@ -69,7 +69,8 @@ def choice_rows(choice: "Choice") -> list[ShownRow]:
     for name, other in choice.bounded_models.items():
         if name != choice.deploy:
             bound = other.certificate
-            lines.append(bound.headline_after("that both bounds hold", printed))
+            line = bound.headline_after("that both bounds hold", printed)
+            lines.append(line + f": {_terms(choice, bound)}" * _is_explained(choice))
             lines += _why_below_estimate(bound, printed)
             printed += bound.reasons[:1]
     lines += _baseline_headlines(choice, printed)
@@ -286,13 +287,7 @@ def next_steps(choice: "Choice") -> list[ShownRow]:
 
     All that is for a search of other rows is one step.
     """
-    bound, steps = choice.certificate, list[str]()
-    if bound.needs_labels and plan_call(choice):
-        wanted = f"{100 * float(planned_options(choice)['wanted']):g}%"
-        unit = "groups" if bound.n_groups else "labels"
-        steps.append(
-            f"to see how many {unit} a bound of {wanted} needs, run {plan_call(choice)}"
-        )
+    steps = [*filter(None, [plan_question(choice)])]
     other_rows = [_fold_advice(choice)]
     if choice.queries is None and choice.forecast is not None:
         is_asked = _is_much_larger(choice) or _is_between(
@@ -317,6 +312,26 @@ def _fold_advice(choice: "Choice") -> str:
     if choice.fold_forecast is None or not _is_above_holdout(choice):
         return ""
     return choice.fold_forecast.advice
+
+
+def plan_question(choice: "Choice") -> str:
+    """Return the step that plans more labels; "" where they are not needed."""
+    if not (choice.certificate.needs_labels and plan_call(choice)):
+        return ""
+    return (
+        f"to see how many {unit_to_plan(choice)} a bound of {wanted_text(choice)} "
+        f"needs, run {plan_call(choice)}"
+    )
+
+
+def unit_to_plan(choice: "Choice") -> str:
+    """Return what more of makes a bound smaller."""
+    return "groups" if choice.certificate.n_groups else "labels"
+
+
+def wanted_text(choice: "Choice") -> str:
+    """Return the bound to plan for, which `planned_options` must have."""
+    return f"{100 * float(planned_options(choice)['wanted']):g}%"
 
 
 def plan_call(choice: "Choice") -> str:
@@ -361,12 +376,19 @@ def unprinted_notes(choice: "Choice") -> list[str]:
 
 def why_much_larger(choice: "Choice") -> list[str]:
     """Return why the bound of the model of all rows is much larger."""
+    if not _is_explained(choice):
+        return []
+    bound = choice.certificates[ALL_ROWS]
+    return [f"the {bound.model_text} has the larger bound: {_terms(choice, bound)}"]
+
+
+def _is_explained(choice: "Choice") -> bool:
+    """Return whether the line of the larger bound has its parts."""
     bound = choice.certificates.get(ALL_ROWS)
     # Where the bound excludes nothing, the reason for that is printed instead.
     if bound is None or bound.says_nothing or not bound.terms:
-        return []
-    text = f"the {bound.model_text} has the larger bound: {_terms(choice, bound)}"
-    return [text] * _is_much_larger(choice)
+        return False
+    return _is_much_larger(choice)
 
 
 def why_useless(choice: "Choice") -> str:

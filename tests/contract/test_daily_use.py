@@ -235,7 +235,7 @@ def test_choice__says_why_its_bound_says_nothing():
         line.startswith("No bound below 100% for the error: no ") for line in lines
     )
     assert any(line.startswith("Caveat    100 labeled rows with") for line in lines)
-    assert sum("see plan_bound, which prints how many" in line for line in lines) == 1
+    assert sum("says little, and so it does with more" in line for line in lines) == 1
 
 
 def write(path, text):

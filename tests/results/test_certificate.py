@@ -148,8 +148,8 @@ READ = [
     ({"label_term": 0.1411, "disagreement_term": 0.00921, "n_duplicates": 1_200,
       "n_unlabeled": 100_000}, True,
      # Each part is a limit; rounded up, they add up to more than the bound.
-     ["Origin    14.2% from errors on labeled rows, 1.0% from pool rows on which "
-      "the models differ; together at most 15.1% (nested)",
+     ["Origin    14.2% from errors of the tested models on labeled rows, 1.0% from "
+      "pool rows on which the models differ; together at most 15.1% (nested)",
       "1,200 of 100,000 pool rows equal labeled rows", " (A4)\n"]),
     ({"assumptions": full_list([VIOLATED]), "caveats": (ESTIMATE,),
       "is_estimate": True},
@@ -309,7 +309,7 @@ def test_certificate__prints_no_limit_below_its_number(kind, labels, pool, less)
 def test_parts__that_add_up_as_printed_have_no_total():
     made = certificate(0.3, "all_rows", label_term=0.2, disagreement_term=0.1)
     assert made.terms == (
-        "20.0% from errors on labeled rows, "
+        "20.0% from errors of the tested models on labeled rows, "
         "10.0% from pool rows on which the models differ"
     )
 
@@ -377,7 +377,8 @@ def test_renamed_fields__keep_their_keys_in_records_and_an_old_name_that_warns()
 def test_certificate__of_a_large_bound_names_the_way_to_a_smaller_one(
     bound, fields, is_large
 ):
-    assert ("see plan_bound" in str(certificate(bound, **fields))) == is_large
+    text = str(certificate(bound, **fields))
+    assert ("says little; more labels make it smaller" in text) == is_large
 
 
 def test_rate_that_is_printed_as_100_percent__says_nothing():

@@ -153,11 +153,12 @@ def with_bounds(choice, one_fold, all_rows, *, estimate=0.05, **changes):
 
 
 def test_choice__says_why_one_bound_is_much_larger(outcome):
-    why = "model trained on all labels has the larger bound: 10.0% from errors on "
+    why = "model trained on all labels has the larger bound: 10.0% from errors of the "
     larger = with_bounds(outcome.choice, 0.1, 0.2)
-    rest = "labeled rows, 10.0% from pool rows on which the models d"
+    rest = "tested models on labeled rows, 10.0% from pool rows on which the models d"
     assert f"{why}{rest}" in notes_of(larger)
-    assert why not in str(larger)
+    line = " ".join(str(larger).splitlines()[1:3])
+    assert f"model trained on all labels: 10.0% from errors of the {rest}" in line
     assert any(rest in text for _, text in origins(larger))
     assert why not in notes_of(with_bounds(outcome.choice, 0.1, 0.14))
     # The line in place of the bound says it.
