@@ -15,7 +15,13 @@ import numpy as np
 import pandas as pd
 
 from dsel.arrays import Estimator, narrow_objects
-from dsel.checks import describe_unused_columns, list_columns, listing, nearest_name
+from dsel.checks import (
+    describe_unused_columns,
+    list_columns,
+    listing,
+    nearest_name,
+    similar_labels,
+)
 from dsel.cli.commands.select import REPORT, SelectOptions, is_report
 from dsel.cli.grids import names_of_models
 from dsel.cli.named_models import (
@@ -34,10 +40,11 @@ from dsel.cli.running import (
     leave_out_lacking_ids,
     numbers_in,
     offer_changed_table,
+    print_file_command,
     print_notes,
     run_plan,
 )
-from dsel.cli.stops import undecided_words, with_options
+from dsel.cli.stops import undecided_words, with_options, without_option
 from dsel.data.columns import MissingColumnsError
 from dsel.data.frames import take_rows
 from dsel.data.groups import is_name_of_identifier, notes_on_repeats
@@ -46,6 +53,7 @@ from dsel.data.labeled import MOST_WHOLE, check_labels, wrap_unlabeled_rows
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
+from dsel.data.query_rows import POOL_ROW
 from dsel.data.record_ids import RecordIds, check_ids, leave_out_records
 from dsel.data.schema import TableSchema
 from dsel.data.table_request import Table, step_of_row_numbers
@@ -154,6 +162,8 @@ def run(options: SelectOptions) -> None:
     print_notes(
         [*(line for line in inputs.notes if line not in known), *plan.notes_on_few_rows]
     )
+    if file := _respell_labeled(options, inputs.table):
+        print_file_command(file, "If these are one value, write one of them everywhere")
     pool = options.pool
     try:
         run_plan(
@@ -171,6 +181,7 @@ def run(options: SelectOptions) -> None:
                 _whole_command(options),
             ),
             likely_keys=find_likely_keys(inputs.table, options.groups),
+            likely_owners=find_likely_owners(inputs.table, options.groups),
             after=partial(write_rows, options, inputs),
             cluster=options.cluster,
             output=options.output,
@@ -217,14 +228,27 @@ def find_likely_keys(table: Table, groups: str | None) -> dict[str, str]:
     return options
 
 
+def find_likely_owners(table: Table, groups: str | None) -> list[str]:
+    """Return the features of which several rows share each value, as of a customer.
+
+    They have the names of identifiers. None where the groups are known.
+    """
+    if groups is not None or not isinstance(table.X, pd.DataFrame):
+        return []
+    return [
+        str(name)
+        for name in table.X.columns
+        if is_name_of_identifier(str(name)) and notes_on_repeats(table.X[name])
+    ]
+
+
 def _command_of_report(options: SelectOptions, *, is_regression: bool) -> str:
     """Return the command of this run with a report of the classes, or ""."""
     if is_regression or options.out is None or any(map(is_report, options.loss)):
         return ""
     folder = f"{options.out.rstrip('/')}_report"
-    words = split_options(click.get_current_context().obj)
-    while "--queries" in words:  # queried rows bound the error alone
-        del words[(place := words.index("--queries")) : place + 2]
+    # Queried rows bound the error alone.
+    words = without_option(click.get_current_context().obj, "--queries")
     changed = with_options(words, [("--loss", "report"), ("--out", folder)])
     return shlex.join(["dsel", *changed])
 
@@ -551,7 +575,7 @@ def open_pools(
         pool = open_pool(rows.X)
         caveats = rows.caveats
         keyed = None if rows.ids is None else open_pool(rows.ids)
-    check_spellings(unknown, pool.n_rows, partial(_respell_pool, location, text))
+    check_spellings(unknown, pool.n_rows, partial(_respell_table, location, text))
     known = {*schema.used_names, *schema.dropped}
     unused = describe_unused_columns(names, known)
     new_values = [
@@ -595,10 +619,10 @@ def _naming_groups(table: Table, options: SelectOptions) -> Iterator[None]:
         ) from error
 
 
-def _respell_pool(
+def _respell_table(
     location: str, text: Mapping[str, Any], spellings: Mapping[str, Mapping[str, str]]
 ) -> NewFile | None:
-    """Return a pool in another file, with other spellings by column and value."""
+    """Return a table in another file, with other spellings by column and value."""
     if not os.path.isfile(location):
         return None
     strip = ".str.strip()" if is_text(location) else ""
@@ -607,6 +631,32 @@ def _respell_pool(
         for name, meant in spellings.items()
     )
     return changed_file(location, "_respelled", change, **text)
+
+
+def _respell_labeled(options: SelectOptions, table: Table) -> NewFile | None:
+    """Return the labeled table with the most frequent of spellings that are alike.
+
+    None where the notes on the table name no column that has such spellings.
+    """
+    if table.schema is None or not isinstance(table.X, pd.DataFrame):
+        return None
+    names = [
+        column.name
+        for column in table.schema.columns
+        if column.kind is Kind.TEXT
+        and column.categories
+        and column.name not in table.why_texts
+    ]
+    spellings = dict[str, dict[str, str]]()
+    for name in names:
+        n_rows = table.X[name].value_counts().to_dict()
+        for alike in similar_labels(n_rows):
+            usual = max(alike, key=n_rows.__getitem__)
+            changed = {text: usual for text in alike if text != usual}
+            spellings.setdefault(name, {}).update(changed)
+    if not spellings:
+        return None
+    return _respell_table(options.labeled, options.text.arguments, spellings)
 
 
 def write_rows(
@@ -632,8 +682,13 @@ def write_rows(
     n_rows = len(outcome.pool_rows)
     if not queries.would_help:
         return "", f"{file} has these rows{what}"
+    # People find the row that is meant by its number, or by an id.
+    counted = ""
+    if schema is None or not schema.ids:
+        of_pool = place if options.pool else f"{place} without a label"
+        counted = f", whose {POOL_ROW} counts the rows of {of_pool} from 0,"
     return "Next", (
-        f"label the {n_rows:,} rows of {file}{what} in their last "
+        f"label the {n_rows:,} rows of {file}{what}{counted} in their last "
         f"column, {target!r}, then run: dsel label {shlex.quote(out)}"
     )
 

@@ -22,9 +22,18 @@ from dsel.cli.options import (
     OutputOptions,
     RunOutput,
     shell_names,
+    split_options,
 )
 from dsel.cli.printing import say
-from dsel.cli.stops import Commands, new_place, print_commands, with_options
+from dsel.cli.stops import (
+    Commands,
+    is_same_path,
+    new_place,
+    print_commands,
+    python_line,
+    with_options,
+    without_option,
+)
 from dsel.data.columns import MissingColumnsError
 from dsel.data.open import open_pool
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
@@ -108,6 +117,12 @@ UNSEEN_GROUPS: Final = (
     f"machine or day (without a pool no test sees it); {MAY_RUN_AGAIN}"
 )
 """The next step without a pool, which would show that rows come in groups."""
+A1_UNKNOWN: Final = (
+    "several rows share each value of column {!r}: if they belong together, as visits "
+    "of one person do, A1 (independent draws) is violated and the bound is void. This "
+    "command has a bound about new ones, without a pool"
+)
+"""The note on a feature that may be the key of groups."""
 AFTER_SHIFT: Final = (
     "label a random sample of the pool, some 300 rows, and run dsel select on these "
     "alone, with the others as --pool: that bound is about them",
@@ -397,6 +412,16 @@ def print_notes(lines: Iterable[str]) -> None:
         )
 
 
+def print_file_command(file: NewFile, reason: str) -> None:
+    """Print the command that reads a table in another file, which it writes first."""
+    words = [
+        file.new if is_same_path(word, file.old) else word
+        for word in split_options(click.get_current_context().obj)
+    ]
+    say(f"{reason}:", err=True)
+    click.echo(f"{python_line(file.code)} && {shlex.join(['dsel', *words])}", err=True)
+
+
 @contextmanager
 def open_client(cluster: ClusterOptions) -> "Iterator[Client | None]":
     """Yield the client that options describe, or None for threads."""
@@ -438,6 +463,7 @@ def run_plan(
     schema: "TableSchema | None" = None,
     tables: RunTables | None = None,
     likely_keys: Mapping[str, str] = MappingProxyType({}),
+    likely_owners: Sequence[str] = (),
     after: "Callable[[Outcome], tuple[str, str]]" = lambda outcome: ("", ""),
     only_plan: bool = False,
 ) -> None:
@@ -448,7 +474,8 @@ def run_plan(
     ``--verbose`` it also prints the whole plan, the origin of the numbers, and all
     assumptions. Schema and names of the tables are stored with the results.
     `likely_keys` has the features that may be identifiers, for ``--id``, or keys of
-    ``--groups``. A suggested command names those by which the pool differs. With
+    ``--groups``. A suggested command names those by which the pool differs, and before
+    the run one names the first of `likely_owners`, which may be the groups. With
     `only_plan` nothing is run.
     """
     if out is not None:
@@ -463,6 +490,14 @@ def run_plan(
             print_notes(
                 [f"{out} has this run already, and its result is read from there"]
             )
+    if likely_owners:
+        # Its bound is void if rows belong together: who knows it stops the run.
+        owner = likely_owners[0]
+        words = click.get_current_context().obj
+        print_notes([A1_UNKNOWN.format(owner)])
+        words = without_option(words, "--queries")  # of groups none are drawn
+        command = with_options(words, [("--groups", owner)])
+        print_commands(Commands([], [shlex.join(["dsel", *command])]), words)
     with open_client(cluster) as client:
         planned = _planned_rows(plan, shown_rows, client, in_short=not output.verbose)
         if only_plan:

@@ -47,7 +47,8 @@ MEANINGS: Final = {
     "--dayfirst": "5/9/2023 is a day of September",
     "--drop": "used by no model: {}",
     "--gap": "a missing value: {}",
-    "--groups": "rows of one {} belong together, and the bound is for new ones",
+    "--groups": "rows of one {} belong together, and the bound is for new ones, from "
+    "labeled rows alone: no pool is read",
     "--id": "no feature, but kept in predictions: {}",
     "--monthfirst": "5/9/2023 is a day of May",
     "--number": "read as numbers: {}",
@@ -155,7 +156,7 @@ class WaySearch:
                 if (trial := self._write_trial(way)) is None:
                     results.append(False)
                     continue
-                is_old = {word: _is_file(word, way.old) for word in words}
+                is_old = {word: is_same_path(word, way.old) for word in words}
                 changed = [trial if is_old[word] else word for word in words]
                 # A file that is read by default is named now.
                 commands = [changed if any(is_old.values()) else [*words, trial]]
@@ -297,7 +298,7 @@ def _decisions(words: Sequence[str]) -> dict[tuple[str, str], None]:
     return decisions
 
 
-def _is_file(word: str, path: str) -> bool:
+def is_same_path(word: str, path: str) -> bool:
     """Return whether a word of a command is the path of a file."""
     return word == path or os.path.abspath(word) == os.path.abspath(path)
 
@@ -330,6 +331,14 @@ def with_options(words: Sequence[str], options: ShellOptions) -> list[str]:
         place = changed.index(option) + 1
         is_list = option in LISTS
         changed[place] = f"{changed[place]},{value}" if is_list else value
+    return changed
+
+
+def without_option(words: Sequence[str], option: str) -> list[str]:
+    """Return the words of a command without an option and its values."""
+    changed = split_options(words)
+    while option in changed:
+        del changed[(place := changed.index(option)) : place + 2]
     return changed
 
 

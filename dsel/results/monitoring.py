@@ -4,12 +4,14 @@ Each test has its own level: a promise that holds is refuted with at most this
 probability. A promise that is not refuted is not proved.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import nan
 from typing import Final
 
 from dsel.cards import ShownRow
+from dsel.checks import listing
 from dsel.results.renderings import Renderable, Shown
+from dsel.rounded_texts import count_of
 
 KEPT: Final = "kept"
 REFUTED: Final = "refuted"
@@ -113,6 +115,8 @@ class MonitorReport(Renderable):
     tests: tuple[PromiseTest, ...]
     notes: tuple[str, ...] = ()
     """Further notes, such as skipped tests."""
+    unseen: dict[str, int] = field(default_factory=dict)
+    """Number of rows with values that no labeled row has, by column; others have 0."""
 
     @property
     def refuted(self) -> tuple[PromiseTest, ...]:
@@ -148,7 +152,21 @@ class MonitorReport(Renderable):
         if n_tested > 1:  # the probabilities of all tests add up
             most = f"{100 * min(1.0, n_tested * self.level):g}%"
             chance += f", one or more of {n_tested} true ones in at most {most}"
-        return f"{what} refuted by {rows} ({chance})"
+        return f"{what} refuted by {rows} ({chance}){self._unseen_text()}"
+
+    def _unseen_text(self) -> str:
+        """Return how many rows have values that the models have learned nothing of.
+
+        No test need refute a statement because of them, and no statement is about them.
+        """
+        if not self.unseen:
+            return ""
+        least = "at least " if len(self.unseen) > 1 else ""
+        n_rows = count_of(max(self.unseen.values()), "row")
+        columns = listing([*map(repr, self.unseen)], 8)
+        what = "columns" if len(self.unseen) > 1 else "column"
+        verb = "has" if n_rows == "1 row" else "have"
+        return f"; {least}{n_rows} {verb} values never seen, in {what} {columns}"
 
     def shown_rows(self) -> list[ShownRow]:
         """Return names and texts, which all renderings show."""

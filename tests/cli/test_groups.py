@@ -1,5 +1,7 @@
 """`dsel select --groups`: the column is no feature, and is not needed again."""
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -126,3 +128,21 @@ def test_select__of_customers_without_their_column_says_how_to_go_on(tmp_path):
     assert "Next the same command with --groups and the column that says " in text
     # It is a second run of the same rows: a reason allows it.
     assert "the bound above is then void and was no ground for this" in text
+
+
+def test_select__names_the_groups_before_a_run_whose_features_have_them(tmp_path, rng):
+    keys = np.repeat(np.arange(60), 5)
+    frame = pd.DataFrame({"x": rng.normal(size=60)[keys] + rng.normal(size=300) / 9})
+    frame["client"] = [f"K{key}" for key in keys]  # few enough to be categories
+    frame["label"] = np.where(frame.x > 0, "yes", "no")
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    words = ("select", tmp_path / "t.csv", *ASKED)
+    done = succeed(*words, "--plan")
+    note, command = done.stderr.splitlines()[:2]
+    assert "each value of column 'client'" in note
+    assert "A1 (independent draws) is violated and the bound is void" in note
+    assert command.startswith("Run: dsel select ")
+    assert command.endswith(" --plan --groups client")
+    again = succeed(*shlex.split(command)[2:])
+    assert "60 groups, one row of each is counted" in again.stdout
+    assert "belong together" not in again.stderr

@@ -216,6 +216,9 @@ def test_monitor__says_which_values_no_labeled_row_has(place, tmp_path):
     found = run("monitor", place / "results", tmp_path / "new.csv")
     text = " ".join(found.output.split())
     assert "in 2 rows column 'city' has values that no labeled row has" in text
+    quiet = run("monitor", place / "results", tmp_path / "new.csv", "--quiet").stdout
+    ends = "; 2 rows have values never seen, in column 'city'"
+    assert " ".join(quiet.split()).endswith(ends)
 
 
 @pytest.mark.parametrize("options", [(), ("--quiet",), ("--json",)])

@@ -1,7 +1,10 @@
 import json
 import re
+import shlex
 from functools import partial
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from dsel import plan_bound
@@ -137,3 +140,24 @@ def test_plan_bound__prints_an_error_for_which_a_bound_can_be_reached():
     reached = succeed(*command.split()[1:]).output
     assert "so small that this bound" not in reached
     assert "cannot be expected" not in reached
+
+
+def test_select__prints_how_many_labels_are_needed_where_a_bound_says_little(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=70)
+    labels = np.where(rng.random(70) < 0.3, rng.random(70) < 0.5, x > 0)
+    frame = pd.DataFrame({"x": x, "label": np.where(labels, "yes", "no")})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    done = succeed("select", tmp_path / "t.csv", "--target", "label", "--model",
+                   "logistic", "--grid", "C=0.01,1", "--delta", 0.001)  # fmt: skip
+    text = " ".join(done.stdout.split())
+    needed, wanted, command = re.search(
+        r"Next about ([\d,]+) labels give a bound of (\d+)% on average: dsel "
+        r"(plan-bound(?: [\d.]+| --[a-z]+)+)",
+        text,
+    ).groups()
+    assert "says little" not in text
+    assert float(command.split("--wanted ")[1].split()[0]) == int(wanted) / 100
+    table = succeed(*shlex.split(command)).stdout.partition("Labels needed")[2]
+    [row] = [line for line in table.splitlines() if line.startswith("trained without")]
+    assert needed in row.split()

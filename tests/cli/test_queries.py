@@ -74,6 +74,8 @@ def test_select__writes_rows_with_an_empty_last_column(tables, tmp_path, pool):
     np.testing.assert_allclose(rows[COLUMNS], ROWS[300:][rows.pool_row])
     assert rows.note.tolist() == [f'row {n}; "quoted"' for n in rows.pool_row]
     text = " ".join(done.output.split())
+    assert f"whose pool_row counts the rows of {tables / pool} from 0, in their" in text
+    text = " ".join(done.output.split())
     assert "with labels of 40 pool rows on which both models differ the bound" in text
     after = f"their last column, 'answer', then run: dsel label {tmp_path / 'out'}"
     assert text.endswith(after)

@@ -838,3 +838,22 @@ def test_many_columns__are_decided_by_the_first_command(
         )
     ]
     succeed(*shlex.split(commands[0]))
+
+
+def test_spellings__of_categories_come_with_the_line_that_writes_one(
+    tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    frame = customers(200, 1).drop(columns="customer_id")
+    frame.loc[::9, "plan"] = frame.loc[::9, "plan"].str.upper()
+    frame.to_csv("l.csv", index=False)
+    words = ["select", "l.csv", "--target", "left", *MODEL]
+    done = succeed(*words)
+    *_, line = done.stderr.splitlines()
+    write, _, command = line.partition(" && dsel ")
+    assert command == shlex.join(["select", "l_respelled.csv", *words[2:]])
+    assert "differ by blanks or case only" in " ".join(done.stderr.split())
+    _, _, code = shlex.split(write)
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert {*pd.read_csv("l_respelled.csv")["plan"]} == {"basic", "plus"}
+    assert succeed(*shlex.split(command)).stderr == ""

@@ -201,7 +201,10 @@ def read_report(
         row_tests = [replace(t, result=UNTESTED, reason=IN_GROUPS) for t in row_tests]
     tests = [*row_tests, *error_tests]
     n_duplicates = None if promises.labeled is None else tally.n_duplicates
-    return MonitorReport(level, tally.n_rows, n_duplicates, tuple(tests), tuple(notes))
+    unseen = {each.column: each.n_rows for each in unexpected if each.n_rows}
+    return MonitorReport(
+        level, tally.n_rows, n_duplicates, tuple(tests), tuple(notes), unseen
+    )
 
 
 def _are_copies(promises: Promises, context: MonitorContext, tally: Tally) -> bool:
