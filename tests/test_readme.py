@@ -117,6 +117,7 @@ def test_readme__begins_with_what_a_reader_has():
     assert block in first
     assert len(block.splitlines()) <= 12
     assert shown in first
+    assert "\n```sh\ndsel select " in "\n".join(first.splitlines()[:40])
 
 
 @pytest.mark.parametrize(

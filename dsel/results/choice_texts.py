@@ -70,7 +70,9 @@ def choice_rows(choice: "Choice") -> list[ShownRow]:
         if name != choice.deploy:
             bound = other.certificate
             line = bound.headline_after("that both bounds hold", printed)
-            lines.append(line + f": {_terms(choice, bound)}" * _is_explained(choice))
+            # Parts of a distance need more words than the line has: the page has them.
+            is_short = bound.is_rate and _is_explained(choice)
+            lines.append(line + f": {_terms(choice, bound)}" * is_short)
             lines += _why_below_estimate(bound, printed)
             printed += bound.reasons[:1]
     lines += _baseline_headlines(choice, printed)
