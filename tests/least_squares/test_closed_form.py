@@ -4,6 +4,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_diabetes, load_iris
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.model_selection import KFold, LeaveOneOut, TimeSeriesSplit
 
 from dsel.least_squares import (
@@ -140,3 +142,34 @@ def test_block_residuals__of_pairs_of_folds_equal_those_of_refits(
             train = np.setdiff1d(np.arange(60), rows)
             expected = y[rows] - model.fit(X[train], y[train]).predict(X[rows])
             np.testing.assert_allclose(residuals, expected, rtol=0, atol=1e-10)
+
+
+def waves():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, (40, 2))
+    return X, np.sin(2 * X[:, 0]) + 0.1 * rng.standard_normal(40), 0.8
+
+
+def flowers():
+    X = load_iris().data[::4]
+    return X[:, :3], X[:, 3], 2.0
+
+
+def patients():
+    X, y = load_diabetes(return_X_y=True)
+    return X[:60] / X.std(axis=0), y[:60], 3.0
+
+
+@pytest.mark.parametrize("table", [waves, flowers, patients])
+def test_fold_sums__of_each_fold_equal_those_of_kernel_ridge(table):
+    X, y, width = table()
+    cv, lams = KFold(4, shuffle=True, random_state=1), [1e-3, 0.1, 10.0]
+    search = LeastSquaresSearch([width], lams, penalty="rkhs", cv=cv)
+    sums = search.fit(X, y).results_["fold_loss_sum"].values.reshape(len(lams), 4)
+    for sums_of_lam, lam in zip(sums, lams, strict=True):
+        model = KernelRidge(alpha=lam, kernel="rbf", gamma=1 / (2 * width**2))
+        expected = [
+            np.square(model.fit(X[train], y[train]).predict(X[test]) - y[test]).sum()
+            for train, test in cv.split(X)
+        ]
+        np.testing.assert_allclose(sums_of_lam, expected, rtol=1e-7)
