@@ -14,7 +14,6 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 import dsel
 from dsel.results import MonitorReport
-from dsel.results.monitoring import PromiseTest
 
 pytestmark = pytest.mark.contract
 
@@ -359,15 +358,6 @@ def test_monitor__report_is_text_html_and_json(outcome):
     assert (record["kind"], record["version"]) == ("MonitorReport", 3)
     assert "<dt>Kept</dt>" in report._repr_html_()
     assert "not refuted, which proves nothing" in str(report)
-
-
-def test_report__of_values_never_seen_is_read_again():
-    test = PromiseTest("rows", "kept", "The new rows are like the labeled rows", "p")
-    report = MonitorReport(0.01, 300, 0, (test,), (), {"town": 3, "shop": 9})
-    assert report.headline().endswith(
-        "; at least 9 rows have values never seen, in columns 'town', 'shop'"
-    )
-    assert MonitorReport.from_json(report.to_json()) == report
 
 
 def test_monitor__refutes_what_holds_at_most_as_often_as_its_level():

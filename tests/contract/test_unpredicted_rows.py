@@ -6,7 +6,6 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import dsel
-from dsel.search.engine import count_batch
 
 RNG = np.random.default_rng(0)
 X, POOL = RNG.normal(size=(200, 3)), RNG.normal(size=(2_000, 3))
@@ -83,12 +82,7 @@ def test_regression__counts_them_as_far_apart():
     assert "raised on" in str(certify(RaisesInRegression(), y=y))
 
 
-@pytest.mark.parametrize("block_nbytes", [None, 4_096])
-def test_models__that_raise_on_most_pool_rows_keep_the_bound_of_one_fold(
-    block_nbytes, monkeypatch
-):
-    if block_nbytes is not None:  # the memory of a machine decides it
-        monkeypatch.setattr(count_batch, "BLOCK_NBYTES", block_nbytes)
+def test_models__that_raise_on_most_pool_rows_keep_the_bound_of_one_fold():
     far = np.r_[POOL, POOL[:1_500] * [0.0, 1.0, 1.0] + [MOST + 1.0, 0.0, 0.0]]
     outcome = certify(Raises(), far)
     assert set(outcome.certificates) == {"one_fold"}
