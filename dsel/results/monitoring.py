@@ -51,9 +51,10 @@ class PromiseTest(Shown):
     at_least: float = nan
     """Lower limit from the new rows, at the level; above `limit` it refutes."""
     n_found: int = 0
-    """Counted errors or differences."""
+    """Counted errors or differences; 0 for other losses than the error."""
     n_rows: int = 0
-    """Rows among which they were counted."""
+    """Rows that were looked at, without those that equal labeled ones: all new rows, or
+    those with a label. Of these a recall counts the rows of its class alone."""
     p_value: float = nan
     """p-value of the two-sample test."""
     columns: tuple[str, ...] = ()

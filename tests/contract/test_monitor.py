@@ -464,3 +464,27 @@ def test_monitor__finds_a_small_shift_of_one_column():
     medians = [t["amount 0"].median() for t in (old, dearer)]
     change = "amount 0: median {:.3g} then, {:.3g} now)".format(*medians)
     assert shifted.reason.endswith(change)
+
+
+@pytest.mark.parametrize("loss", ["error", "recall:p"])
+def test_monitor__what_was_seen_is_of_rows_that_equal_no_labeled_one(loss):
+    rng = np.random.default_rng(0)
+    X, fresh = rng.normal(size=(300, 2)), rng.normal(size=(400, 2))
+    y = np.where(X[:, 0] + 0.4 * rng.normal(size=300) > 0, "p", "q")
+    fresh_y = np.where(fresh[:, 0] > 0, "p", "q")
+    outcome = dsel.certify(LogisticRegression(), X, y, loss=loss, random_state=0)
+    # The labels of the same records are all wrong.
+    again, again_y = X[:80], np.where(y[:80] == "p", "q", "p")
+    rows, labels = np.r_[fresh, again], np.r_[fresh_y, again_y]
+    found = outcome.monitor(rows, labels).tests[-1]
+    alone = outcome.monitor(fresh, fresh_y).tests[-1]
+    assert (found.seen, found.n_found, found.n_rows) == (
+        (alone.seen, alone.n_found, 400)
+    )
+    assert found.result == "kept"
+    assert not found.is_in_doubt
+    wrong = outcome.predict(fresh) != fresh_y
+    if loss == "error":
+        assert (found.n_found, found.seen) == (wrong.sum(), wrong.mean())
+    else:
+        assert found.seen == wrong[fresh_y == "p"].mean()

@@ -301,7 +301,8 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
         return replace(test, reason=NO_FRESH)
     differ, duplicates = tally.n_differ.tolist()
     at_least = float(lower_rate_limits(differ, duplicates, tally.n_rows, level))
-    disagreement = differ / tally.n_rows
+    n_fresh = tally.n_rows - tally.n_duplicates
+    disagreement = (differ - duplicates) / n_fresh
     # A limit below what is promised, and below what was seen, decides nothing.
     proved = f", so the true share is at least {floor_percent(at_least)}"
     return replace(
@@ -309,9 +310,9 @@ def _test_disagreement(promises: Promises, tally: Tally, level: float) -> Promis
         result=REFUTED if at_least > limit else KEPT,
         at_least=at_least,
         n_found=differ - duplicates,
-        n_rows=tally.n_rows,
+        n_rows=n_fresh,
         seen=disagreement,
-        reason=f"seen {about_percent(disagreement)} of {tally.n_rows:,} rows"
+        reason=f"seen {about_percent(disagreement)} of {n_fresh:,} rows"
         f"{proved if disagreement > limit else ''}",
     )
 
@@ -321,7 +322,8 @@ def _test_errors(
 ) -> list[PromiseTest]:
     """Return the tests of the bounds of the bounded models."""
     n_labels, n_duplicates, _ = tally.n_labels.tolist()
-    limits = None
+    n_fresh, limits = n_labels - n_duplicates, None
+    n_found = [0] * len(promises.models)
     rates = [nan] * len(promises.models)
     loss = context.loss
     why_no_labels = _reason_without_labels(promises, context, tally)
@@ -330,9 +332,13 @@ def _test_errors(
         new_counts = PoolCounts(counts, duplicates, n_labels, n_duplicates)
         with name_loss_in_errors(loss, "lower_limits"):
             limits = loss.lower_limits(new_counts, level)
-        models = FoldCounts(counts, np.full(len(counts), n_labels))
-        with name_loss_in_errors(loss, "estimate"):
-            rates = [loss.estimate(model) for model in models.iter_folds()]
+        # What is seen is of the other rows: the models may have learned duplicates.
+        fresh = FoldCounts(counts - duplicates, np.full(len(counts), n_fresh))
+        if n_fresh:
+            with name_loss_in_errors(loss, "estimate"):
+                rates = [loss.estimate(model) for model in fresh.iter_folds()]
+        if loss == ERROR_RATE:
+            n_found = fresh.counts.tolist()
     tests = []
     for index, (model_name, certificate) in enumerate(
         promises.choice.certificates.items()
@@ -340,7 +346,7 @@ def _test_errors(
         bound = certificate.bound
         test = _make_test(model_name, certificate, bound)
         reason = _reason_for_no_test(certificate, loss) or why_no_labels
-        if limits is not None and isnan(limits[index]):
+        if limits is not None and (isnan(limits[index]) or isnan(rates[index])):
             reason = reason or "no new row with a label counts for it"
         if reason or limits is None:
             tests.append(replace(test, reason=reason))
@@ -355,9 +361,10 @@ def _test_errors(
                 test,
                 result=REFUTED if at_least > bound else KEPT,
                 at_least=at_least,
-                n_rows=n_labels,
+                n_found=n_found[index],
+                n_rows=n_fresh,
                 seen=rates[index],
-                reason=f"seen {certificate.about(rates[index])} on {n_labels:,} "
+                reason=f"seen {certificate.about(rates[index])} on {n_fresh:,} "
                 f"{context.kind_of_rows_text}{proved if rates[index] > bound else ''}",
             )
         )
@@ -368,7 +375,8 @@ def _test_tolerances(
     promises: Promises, context: MonitorContext, tally: Tally, level: float
 ) -> list[PromiseTest]:
     """Return the tests of the shares of rows that are off by more than a tolerance."""
-    n_labels = int(tally.n_labels[0])
+    n_labels, n_label_duplicates, _ = tally.n_labels.tolist()
+    n_fresh = n_labels - n_label_duplicates
     tests = []
     certificates = tolerance_certificates(promises.choice)
     for index, (model_name, certificate) in enumerate(certificates.items()):
@@ -381,17 +389,18 @@ def _test_tolerances(
         n_off, n_duplicates = (int(n[index]) for n in tally.counts)
         at_least = float(lower_rate_limits(n_off, n_duplicates, n_labels, level))
         kind = "rows" if context.is_counted is None else context.kind_of_rows_text
-        text = f"{n_off:,} of {n_labels:,} {kind} are off by more"
+        n_found = n_off - n_duplicates
+        text = f"{n_found:,} of {n_fresh:,} {kind} are off by more"
         proved = f", so their true share is at least {floor_percent(at_least)}"
         tests.append(
             replace(
                 test,
                 result=REFUTED if at_least > limit else KEPT,
                 at_least=at_least,
-                n_found=n_off - n_duplicates,
-                n_rows=n_labels,
-                seen=n_off / n_labels,
-                reason=f"{text}{proved if n_off / n_labels > limit else ''}",
+                n_found=n_found,
+                n_rows=n_fresh,
+                seen=n_found / n_fresh,
+                reason=f"{text}{proved if n_found / n_fresh > limit else ''}",
             )
         )
     return tests
