@@ -105,7 +105,8 @@ def confusion_table(results: xr.Dataset, fold: int | None = None) -> list[list[s
         for counts_of_rows in (counts, whole)
     )
     labels = [str(label) for label in counts[names.TRUE_CLASS].values]
-    return _show_confusion(labels, cells, all_cells)
+    n_others = int(results[names.N_CLASSES]) - (len(labels) - 1)
+    return _show_confusion(labels, cells, all_cells, n_others=n_others)
 
 
 def own_confusion_table(results: xr.Dataset, choice: Choice) -> list[list[str]]:
@@ -124,20 +125,26 @@ def own_confusion_table(results: xr.Dataset, choice: Choice) -> list[list[str]]:
 
 
 def _show_confusion(
-    labels: Sequence[str], cells: Integers, all_cells: Integers
+    labels: Sequence[str], cells: Integers, all_cells: Integers, *, n_others: int = 0
 ) -> list[list[str]]:
-    """Return a confusion matrix as texts, of the classes that occur in all cells."""
+    """Return a confusion matrix as texts, of the classes that occur in all cells.
+
+    `n_others` classes have the last entry together.
+    """
     # The last entry, for other classes, has no counts if every class has a name.
     used = np.flatnonzero(all_cells.sum(axis=0) + all_cells.sum(axis=1)).tolist()
     if len(used) > MOST_PREDICTED:
         return []
+    n_rows = cells.sum(axis=1)
+    recalls = [
+        about_percent(cells[n, n] / n_rows[n]) if n_rows[n] else "" for n in used
+    ]
+    # Joined classes may be exchanged in their cell, where nothing shows it.
+    if n_others > 1 and used[-1] == len(labels) - 1:
+        recalls[-1] = ""
     return [["true \u2193 predicted \u2192", *(labels[n] for n in used), "recall"]] + [
-        [
-            labels[n],
-            *(f"{cells[n, other]:,}" for other in used),
-            about_percent(cells[n, n] / n_rows) if (n_rows := cells[n].sum()) else "",
-        ]
-        for n in used
+        [labels[n], *(f"{cells[n, other]:,}" for other in used), recall]
+        for n, recall in zip(used, recalls, strict=True)
     ]
 
 

@@ -168,17 +168,20 @@ class BaselineComparison(LimitsWithCaveats, Renderable):
     def in_short(self) -> list[ShownRow]:
         """Return the counts behind the verdict, and its assumption if there is one."""
         both = confidence(min(1.0, 2 * self.delta))
-        text = (
-            f"{self.counts}; with the bounds of the models this holds at {both}% "
-            f"confidence ({confidence(self.delta)}% with delta={self.delta / 2:g})"
-        )
+        text = self.counts
+        if self.certified:
+            text += (
+                f"; with the bounds of the models this holds at {both}% confidence "
+                f"({confidence(self.delta)}% with delta={self.delta / 2:g})"
+            )
         assumed = [] if self.largest_class else [("Assumes", FIXED)]
         return [("Baseline", text), *assumed]
 
     def details(self) -> list[ShownRow]:
         """Return the counts behind the verdict, its confidence and its assumption."""
+        joint = [("Caveat", self.joint_sentence)] if self.certified else []
         return [
             ("Baseline", self.counts),
-            ("Caveat", self.joint_sentence),
+            *joint,
             ("Caveat", BY_DESIGN) if self.largest_class else ("Assumes", FIXED),
         ]

@@ -91,7 +91,7 @@ def choice_rows(choice: "Choice") -> list[ShownRow]:
         *((ESTIMATE, text) for text in _estimates(choice)),
         *((COMPARED, text) for text in _comparisons(choice)),
         *(() if choice.baseline is None else choice.baseline.in_short()),
-        *(() if choice.queries is None else choice.queries.lines()),
+        *_query_lines(choice),
         *next_steps(choice),
         *((NAMES[Effect.INFO], reason) for reason in whys),
         *caveat_rows(collect_caveats(by_text.values()), printed=printed),
@@ -103,6 +103,14 @@ def choice_rows(choice: "Choice") -> list[ShownRow]:
     )
     shown_rows.sort(key=lambda row: ORDER.get(row[0], 0))
     return reword_rows(shown_rows, choice.renamings)
+
+
+def _query_lines(choice: "Choice") -> list[ShownRow]:
+    """Return the lines on queried rows, whose labels bound the model of all rows."""
+    if choice.queries is None:
+        return []
+    all_rows = choice.certificates.get(ALL_ROWS, choice.certificate)
+    return choice.queries.lines(are_bounds=all_rows.certified)
 
 
 def _parameters(choice: "Choice") -> list[str]:

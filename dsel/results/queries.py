@@ -245,8 +245,11 @@ class Queries:
             "may be queried, so no label can make the bound smaller."
         )
 
-    def lines(self) -> list[ShownRow]:
-        """Return names and texts for the print of a choice."""
+    def lines(self, *, are_bounds: bool = True) -> list[ShownRow]:
+        """Return names and texts for the print of a choice.
+
+        `are_bounds` says whether its numbers are certified.
+        """
         n = len(self.rows)
         if not n:
             text = "no rows to label: both models differ on no row that may be queried"
@@ -254,14 +257,16 @@ class Queries:
         if self.labels is None:
             return [(LABELS, f"{self._offer()}{self._cost()}")]
         right = self.right_alone
+        what = "bound" if are_bounds else "number"
+        end = "both hold at once" if are_bounds else "neither is a bound"
         lines: list[ShownRow] = [
             (
                 LABELS,
                 f"of {count_of(n, 'row')} on which both models differ only the "
                 f"{OF_ALL} is right on {right.n_all_rows:,}, only the other one on "
-                f"{right.n_one_fold:,}: its bound is {_upper(self.queried)} with these "
-                f"labels, {_upper(self.pool_only)} from the pool alone, and both hold "
-                f"at once",
+                f"{right.n_one_fold:,}: its {what} is {_upper(self.queried)} with "
+                f"these labels, {_upper(self.pool_only)} from the pool alone, "
+                f"and {end}",
             ),
         ]
         if self.n_unusable:

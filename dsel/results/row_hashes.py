@@ -45,16 +45,30 @@ class RowHashes:
         `names` are those of the columns of `X`, by default those of a `Frame`. Rows
         that lack a column are not compared.
         """
+        found = self._select_columns(X, names)
+        if found is None:
+            return np.zeros(X.shape[0], np.bool_)
+        return find_equal(encode_rows(found), self.by_type)
+
+    def count_missing(self, X: Features) -> int:
+        """Return how many of these distinct rows no row of `X` equals."""
+        found = self._select_columns(X, None)
+        by_type = {} if found is None else known_hashes(encode_rows(found))
+        name = max(by_type.keys() & self.by_type.keys(), default="")  # the widest type
+        known = self.by_type.get(name, max(self.by_type.values(), key=len))
+        return len(np.setdiff1d(known, by_type.get(name, ())))
+
+    def _select_columns(self, X: Features, names: Sequence[str] | None) -> Any:
+        """Return the hashed columns of rows, in their order; None if one is missing."""
         names = X.schema.names if isinstance(X, Frame) else names
-        if self.columns is not None and names is not None:
-            if not set(self.columns) <= set(names):
-                return np.zeros(X.shape[0], np.bool_)
-            if isinstance(X, Frame):
-                schema = X.schema.with_columns(self.columns)
-                X = Frame(X.given[list(self.columns)], schema)
-            else:
-                X = X[:, [list(names).index(name) for name in self.columns]]
-        return find_equal(encode_rows(X), self.by_type)
+        if self.columns is None or names is None:
+            return X
+        if not set(self.columns) <= set(names):
+            return None
+        if isinstance(X, Frame):
+            schema = X.schema.with_columns(self.columns)
+            return Frame(X.given[list(self.columns)], schema)
+        return X[:, [list(names).index(name) for name in self.columns]]
 
 
 def save_row_hashes(place: Place, known: RowHashes) -> None:

@@ -1,6 +1,7 @@
 """Is the promise still about these rows? Tests of new rows, through public names."""
 
 import json
+import pickle
 from dataclasses import replace
 
 import dask.array as da
@@ -488,3 +489,34 @@ def test_monitor__what_was_seen_is_of_rows_that_equal_no_labeled_one(loss):
         assert (found.n_found, found.seen) == (wrong.sum(), wrong.mean())
     else:
         assert found.seen == wrong[fresh_y == "p"].mean()
+
+
+def test_monitor__refuses_labeled_rows_of_which_some_are_missing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.where(X[:, 0] + 0.4 * rng.normal(size=300) > 0, "a", "b")
+    outcome = dsel.certify(LogisticRegression(), X, y, random_state=0)
+    copied = pickle.loads(pickle.dumps(outcome))
+    with pytest.raises(ValueError, match=r"`labeled`.*150 of them are missing"):
+        copied.monitor(X[150:], labeled=np.repeat(X[:150], 2, axis=0))
+    assert copied.monitor(X[150:], labeled=X).n_duplicates == 150
+    single = copied.monitor(X[150:], labeled=rng.permutation(X))
+    assert single.n_duplicates == 150
+
+
+def test_open_outcome__knows_the_column_of_the_groups(tmp_path):
+    rng = np.random.default_rng(0)
+    keys = np.repeat(np.arange(150), 3)
+    X = pd.DataFrame({"a": rng.normal(size=450), "customer": keys})
+    y = np.where(X.a + 0.4 * rng.normal(size=450) > 0, "p", "q")
+    new = X.assign(y=y, customer=keys + 500)
+    made = dsel.certify(
+        LogisticRegression(), X, y, groups="customer", random_state=0,
+        out=tmp_path / "run",
+    )  # fmt: skip
+    made.save(tmp_path / "saved")
+    for name in ("run", "saved"):
+        opened = dsel.open_outcome(tmp_path / name)
+        assert opened.group_column == "customer"
+        found = opened.monitor(new, target="y", labeled=X.drop(columns="customer"))
+        assert found.tests[-1].seen == made.monitor(new, target="y").tests[-1].seen

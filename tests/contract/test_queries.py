@@ -573,3 +573,21 @@ def test_choice__asks_for_no_labels_that_would_hardly_help(outcome):
     text = dict(queries.lines())["Labels"]
     assert "labels of 4 pool rows on which both models differ would hardly" in text
     assert "if each model is right" not in text
+
+
+def test_numbers_without_guarantee__are_not_called_bounds():
+    rng = np.random.default_rng(0)
+    X, P = rng.normal(size=(200, 2)), rng.normal(size=(600, 2)) + [0, 2]
+    y = np.where(X[:, 0] + 0.4 * rng.normal(size=200) > 0, "yes", "no")
+    model = DecisionTreeClassifier(max_depth=4, random_state=0)
+    for pool, certified in ((P, False), (P - [0, 2], True)):
+        outcome = dsel.certify(
+            model, X, y, pool, n_queries=20, baseline="largest class", random_state=0
+        )
+        rows = outcome.query_rows().index
+        choice = outcome.certify_with_labels(np.where(pool[rows, 0] > 0, "yes", "no"))
+        assert choice.certificate.certified == certified
+        text = " ".join(str(choice).split())
+        assert ("both hold at once" in text) == certified
+        assert ("neither is a bound" in text) != certified
+        assert ("with the bounds of the models this holds" in text) == certified

@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -618,3 +619,30 @@ def test_report_html__has_the_commands_to_copy_and_words_in_place_of_codes(outco
     codes = [a.name for a in outcome.certificate.assumptions]
     assert [text.count(f" {code} ") for code in codes] == [1] * len(codes)
     assert not [code for code in codes if f"({code})" in text]
+
+
+def test_report_html__has_no_recall_of_several_classes_together(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = np.where(X[:, 0] > 0.9, "hi", np.where(X[:, 1] > 0, "lo", "mid"))
+
+    class Exchanges(KNeighborsClassifier):
+        """A model that takes each of two classes for the other one."""
+
+        def predict(self, X):
+            other = {"hi": "hi", "lo": "mid", "mid": "lo"}
+            return np.array([other[label] for label in super().predict(X)])
+
+    def rows_of_others(model, y):
+        outcome = dsel.certify(
+            model, X, y, loss=dsel.losses.recall("hi"), random_state=0
+        )
+        page = re.sub(r"<[^>]*>|\s+", " ", report_html(outcome.results))
+        return re.findall(r"hi +[\d, ]+ +(\S+%) +others +([\d, ]+)(\S*%|)", page)
+
+    joined = rows_of_others(Exchanges(), y)
+    assert joined
+    assert all(recall == "" for _, _, recall in joined)
+    single = rows_of_others(KNeighborsClassifier(), np.where(y == "mid", "lo", y))
+    assert single
+    assert all(recall.endswith("%") for _, _, recall in single)

@@ -102,7 +102,8 @@ def open_outcome(
         read_input_format(
             place, statements, InputFormat(), storage_options=storage_options
         ),
-        group_column=None if tables is None else tables.groups,
+        group_column=statements.get("group_column")
+        or (None if tables is None else tables.groups),
         labeled_hashes=load_row_hashes(place, storage_options=storage_options),
         identity=statements.get("identity", {}),  # outcomes before 0.3 have none
     )

@@ -1005,6 +1005,7 @@ def write_outcome(
             "not_kept": reasons,
             "input_format": outcome.input_format.to_record(),
             "identity": dict(outcome.identity),
+            "group_column": outcome.group_column,
         }
     )
 

@@ -194,6 +194,11 @@ def check_labeled_rows(
             f"{wanted}, but {len(unknown_rows):,} of the passed rows are not among "
             f"them, the first at index {unknown_rows[0]}."
         )
+    if n_missing := known.count_missing(rows.X):
+        raise ValueError(
+            f"{wanted}, but {n_missing:,} of them are missing, and others are there "
+            f"more often."
+        )
     return rows
 
 
