@@ -151,6 +151,7 @@ class InputFormat:
         rows = validate_data(expected, X, reset=False, skip_check_array=True)
         if has_named_columns(rows):
             self._check_numbers(rows)
+            self._refuse_texts_for_times(rows)
         if self.library is not None and self.frame_schema is None:
             return rows
         if has_named_columns(rows):
@@ -174,8 +175,6 @@ class InputFormat:
         try:
             return function(rows)
         except Exception as error:
-            if isinstance(error, TypeError | ValueError):
-                self._refuse_texts_for_times(rows)
             if self.columns is None or has_named_columns(rows):
                 raise
             try:
@@ -210,17 +209,20 @@ class InputFormat:
 
     def _refuse_texts_for_times(self, rows: Any) -> None:
         """Raise TypeError that names a column with texts in place of times."""
-        # Only after a model has failed: a model of the user may convert texts itself.
-        if (schema := self.table_schema) is None or not has_named_columns(rows):
+        # Before the model: an encoder takes such a text as a value that it does not
+        # know, and predicts something else without an error.
+        schema = self.table_schema
+        times = [] if schema is None else [c for c in schema.columns if c.kind.is_time]
+        if not times:
             return
         frame = nw.from_native(rows, eager_only=True).to_pandas()
-        for column in (known for known in schema.columns if known.kind.is_time):
+        for column in times:
             if infer_dtype(frame[column.name], skipna=True) == "string":
                 name = repr(column.name)
                 raise TypeError(
                     f"column {name} of `X` must hold {column.kind}, as in the labeled "
                     f"rows, got text; pass pandas.to_datetime(X[{name}]) in its place."
-                ) from None
+                )
 
     def with_number_column(self, name: str) -> "InputFormat":
         """Return the format with one more column of numbers."""
