@@ -248,7 +248,15 @@ class Queries:
     def lines(self, *, are_bounds: bool = True) -> list[ShownRow]:
         """Return names and texts for the print of a choice.
 
-        `are_bounds` says whether its numbers are certified.
+        Parameters
+        ----------
+        are_bounds
+            Whether the numbers are certified, as those of the model of all rows.
+
+        Returns
+        -------
+        list of tuple of str
+            Name and text of each line.
         """
         n = len(self.rows)
         if not n:
