@@ -162,7 +162,7 @@ def run(options: SelectOptions) -> None:
     print_notes(
         [*(line for line in inputs.notes if line not in known), *plan.notes_on_few_rows]
     )
-    if file := _respell_labeled(options, inputs.table):
+    if file := _respell_labeled_table(options, inputs.table):
         print_file_command(file, "If these are one value, write one of them everywhere")
     pool = options.pool
     try:
@@ -633,7 +633,7 @@ def _respell_table(
     return changed_file(location, "_respelled", change, **text)
 
 
-def _respell_labeled(options: SelectOptions, table: Table) -> NewFile | None:
+def _respell_labeled_table(options: SelectOptions, table: Table) -> NewFile | None:
     """Return the labeled table with the most frequent of spellings that are alike.
 
     None where the notes on the table name no column that has such spellings.
