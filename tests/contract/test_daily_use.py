@@ -112,6 +112,22 @@ def test_outcome__has_the_methods_of_its_model_as_scikit_learn_has_them():
     assert not hasattr(outcome, "classes_")
 
 
+def test_outcome__knows_the_columns_of_its_rows_as_scikit_learn_does(tmp_path):
+    frame = pd.DataFrame(X).add_prefix("x")
+    named = dsel.certify(SVC(), frame, NAMES, random_state=0)
+    named.save(tmp_path / "named")
+    for outcome in (named, dsel.open_outcome(tmp_path / "named")):
+        assert outcome.feature_names_in_.tolist() == [*frame]
+        assert outcome.n_features_in_ == frame.shape[1]
+    plain = dsel.certify(SVC(), X, NAMES, random_state=0)
+    assert plain.n_features_in_ == X.shape[1]
+    with pytest.raises(AttributeError, match="the labeled rows had no names"):
+        _ = plain.feature_names_in_
+    plain.save(tmp_path / "plain")
+    with pytest.raises(AttributeError, match="folder has no number of columns"):
+        _ = dsel.open_outcome(tmp_path / "plain").n_features_in_
+
+
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_array__for_a_model_that_finds_columns_by_name_gets_the_way_out():
     frame = pd.DataFrame(X).add_prefix("x")

@@ -74,6 +74,11 @@ OF_MODEL: Final = (
     "predict_proba",
 )
 """Attributes that an outcome has if its deployed model has them."""
+OF_ROWS: Final[Mapping[str, str]] = {
+    "feature_names_in_": "the labeled rows had no names of columns",
+    "n_features_in_": "it is opened, and its folder has no number of columns",
+}
+"""Attributes that an outcome has if its labeled rows have them, with why not."""
 DRAWN: Final = (ESTIMATE, COMPARED)
 """Names of rows of texts that the figure of the bounds has."""
 CHECK_ROWS: Final = 200
@@ -151,6 +156,10 @@ class Outcome:
         end = ""
         if name in OF_MODEL:  # the model lacks it
             end = f"; {type(self.model).__name__} has none."
+        elif name in OF_ROWS:
+            raise AttributeError(
+                f"an outcome has no attribute {name!r}: {OF_ROWS[name]}."
+            )
         elif name in NAMES_IN_OUTCOME:
             end = f"; it is `{NAMES_IN_OUTCOME[name].removeprefix('outcome.')}` here."
         elif name in WAYS:
@@ -856,6 +865,20 @@ class Outcome:
         A class that none of its training rows has is missing. Regressors have none.
         """
         return np.asarray(self.model.classes_)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of the labeled rows, if the folder of an outcome has it."""
+        if self.input_format.n_columns is None:
+            raise AttributeError  # `__getattr__` says why
+        return self.input_format.n_columns
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of their columns, if these are texts, as scikit-learn has them."""
+        if self.input_format.columns is None:
+            raise AttributeError  # `__getattr__` says why
+        return np.array(self.input_format.columns, dtype=object)
 
     def _call(self, method: str, X: ArrayLike, deploy: str | None) -> NDArray[Any]:
         """Return what a method of a model returns, lazily for a Dask collection."""
