@@ -42,7 +42,7 @@ from dsel.losses.base import (
     stack_folds,
 )
 from dsel.losses.calls import rate_beyond
-from dsel.losses.joint import Evidence, ModelBounds, bound_models
+from dsel.losses.joint import Evidence, LossBounds, bound_models
 
 VALUES_SHARE: Final = 0.5
 """Share of delta that goes to the values of a column; the main bound gets the rest.
@@ -379,7 +379,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
 
     def bounds(
         self, evidence: Evidence, planned_delta: PlannedDelta, fold: int
-    ) -> tuple[ModelBounds, ...]:
+    ) -> tuple[LossBounds, ...]:
         """Bound the model of this fold, and that of all rows, for each value."""
         # Equal parts depend on the column alone. Parts that depend on the counts would
         # be chosen by the same counts from which the bounds are computed.

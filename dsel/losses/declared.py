@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple, cast
 
 from dsel.arrays import Integers
 from dsel.checks import check_probability, did_you_mean, show
-from dsel.losses.base import DeltaDivision, Loss, PlannedDelta, Statistic
-from dsel.losses.baseline_difference import BaselineBound, BaselineDifference
+from dsel.losses.base import DeltaDivision, FoldCounts, Loss, PlannedDelta, Statistic
+from dsel.losses.baseline_difference import BaselineDifference
 from dsel.losses.by_class import (
     ClassRate,
     ClassTable,
@@ -20,7 +20,7 @@ from dsel.losses.by_class import (
 from dsel.losses.by_value import VALUES_SHARE, LossByValue, ValueColumn
 from dsel.losses.calls import name_loss_in_errors
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence, ModelBounds, bound_models
+from dsel.losses.joint import Evidence, LossBounds, bound_models
 from dsel.losses.makers import MOST_CLASSES, as_labels
 from dsel.losses.regression import DEFAULT, ErrorQuantile
 from dsel.losses.texts import loss_of_name
@@ -207,44 +207,35 @@ class DeclaredLosses:
 
     def bound(
         self, evidence: Evidence, planned_delta: PlannedDelta, fold: int
-    ) -> "JointBounds":
-        """Bound the main loss and all numbers of the reports, all at once.
+    ) -> LossBounds:
+        """Bound the main loss; together with the numbers of reports, all at once.
 
         The model of `fold` is deployed. Limits of the main loss may have chosen it.
-        The comparison with a baseline has its own delta: it holds together with the
-        others at twice delta.
         """
         division = self.main_division(planned_delta)
-        main_bounds = bound_models(self.main, evidence, division, fold)
-        folds = evidence.fold_counts_of[self.main.statistic]
-        expected_holdout = nan
-        if len(folds.n_rows) > 1:  # a single fold is a hold-out set itself
-            with name_loss_in_errors(self.main, "expected_holdout"):
-                # A report costs the bound some of delta. A hold-out set has no report
-                # and could spend all of delta, so that the comparison is the same for
-                # every `report`.
-                expected_holdout = self.main.expected_holdout(
-                    folds, planned_delta.delta
-                )
-        reported_delta = self.divide_among_losses(
-            planned_delta.model_delta
-        ).reported_delta
-        report_division = planned_delta.division_of(reported_delta)
-        report_bounds = tuple(
-            bound_models(loss, evidence, report_division, fold)
-            for loss in self.report_losses
+        return bound_models(self.main, evidence, division, fold)
+
+    def bound_reported(
+        self, evidence: Evidence, planned_delta: PlannedDelta, fold: int
+    ) -> tuple[LossBounds, ...]:
+        """Bound the `report_losses`; arguments as of `bound`."""
+        delta = self.divide_among_losses(planned_delta.model_delta).reported_delta
+        division = planned_delta.division_of(delta)
+        return tuple(
+            bound_models(loss, evidence, division, fold) for loss in self.report_losses
         )
-        value_bounds: tuple[ModelBounds, ...] = ()
-        if self.value_loss is not None:
-            value_bounds = self.value_loss.bounds(evidence, planned_delta, fold)
-        baseline_bounds: tuple[BaselineBound, ...] = ()
-        if self.baseline_difference is not None:
-            baseline_bounds = self.baseline_difference.bounds(
-                evidence, planned_delta, fold
-            )
-        return JointBounds(
-            main_bounds, report_bounds, value_bounds, baseline_bounds, expected_holdout
-        )
+
+    def expected_holdout(self, folds: FoldCounts, delta: float) -> float:
+        """Return the expected bound of a 20% hold-out set by the main loss.
+
+        `folds` has the counts of this loss. NaN if the only fold is such a set.
+        """
+        if len(folds.n_rows) == 1:
+            return nan
+        # A report costs the bound some of delta. A hold-out set has no report and could
+        # spend all of delta, so that the comparison is the same for every `report`.
+        with name_loss_in_errors(self.main, "expected_holdout"):
+            return self.main.expected_holdout(folds, delta)
 
 
 class LossDeltas(NamedTuple):
@@ -254,22 +245,6 @@ class LossDeltas(NamedTuple):
     """Delta of the main loss."""
     reported_delta: float
     """Delta of each number of a report by class, or of tolerances."""
-
-
-@dataclass(frozen=True)
-class JointBounds:
-    """All bounds of the bounded models of a plan, from counts of chosen models."""
-
-    main_bounds: ModelBounds
-    report_bounds: tuple[ModelBounds, ...]
-    """Bounds for the report, in the order of `DeclaredLosses.report_losses`."""
-    value_bounds: tuple[ModelBounds, ...]
-    """Bounds for the values of a column, in their order."""
-    baseline_bounds: tuple[BaselineBound, ...]
-    """Comparisons of the model of one fold and then, if any, of that of all rows."""
-    expected_holdout: float
-    """Expected bound of a 20% hold-out set by the main loss; NaN if the only fold is
-    such a set."""
 
 
 def declare_losses(loss: Any, report: ReportLike, classes: AnyArray) -> DeclaredLosses:

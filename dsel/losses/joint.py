@@ -52,7 +52,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class ModelBounds:
+class LossBounds:
     """Bounds of the model of one fold and of that of all rows, by one loss."""
 
     one_fold_bound: float
@@ -113,7 +113,7 @@ def fold_limits(loss: Loss, folds: FoldCounts, division: DeltaDivision) -> Float
 
 def bound_models(
     loss: Loss, evidence: Evidence, division: DeltaDivision, fold: int
-) -> ModelBounds:
+) -> LossBounds:
     """Bound the model of a fold, and that of all rows, by one loss.
 
     The limits of all folds hold at once, so counts may have chosen the fold.
@@ -133,9 +133,9 @@ def bound_models(
     # The pool's share stays unused then: moving it to the labeled rows after the fit of
     # all rows failed would make the shares depend on data.
     if pool_counts is None:
-        return ModelBounds(one_fold, estimate)
+        return LossBounds(one_fold, estimate)
     # The bound is computed from counts, not from limits: a loss has it in one formula,
     # with one proof. Its limits are at the same part of delta, so both bounds hold at
     # once.
     terms = bound_of_all_rows(loss, folds, pool_counts, division, limits)
-    return ModelBounds(one_fold, estimate, *map(float, terms))
+    return LossBounds(one_fold, estimate, *map(float, terms))

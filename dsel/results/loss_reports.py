@@ -9,12 +9,12 @@ from math import isinf, nan
 from typing import Final
 
 from dsel.arrays import Integers
-from dsel.losses.base import Loss
+from dsel.losses.base import Loss, PlannedDelta
 from dsel.losses.by_class import wrong_rows
 from dsel.losses.calls import rate_beyond
-from dsel.losses.declared import DeclaredLosses, JointBounds
+from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence, ModelBounds
+from dsel.losses.joint import Evidence, LossBounds
 from dsel.option_values import ONE_FOLD
 from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.bounded_values import BoundedValues
@@ -35,15 +35,16 @@ UNNAMED: Final = ""
 class ModelReports:
     """Makes the reports of one model, in addition to its bound; None if not declared.
 
-    The model of all rows has some only where it was compared on a pool.
+    The model of all rows has some only where it was compared on a pool. The numbers of
+    both models hold at once, with the bounds by the main loss. The comparison with a
+    baseline has its own delta: it holds together with the others at twice delta.
     """
 
     losses: DeclaredLosses
     evidence: Evidence
-    joint_bounds: JointBounds
+    planned_delta: PlannedDelta
     deployed_fold: int
     """Fold whose model is deployed."""
-    delta: float
     name: str
     """Name of the model: ``one_fold`` or ``all_rows``."""
 
@@ -59,8 +60,15 @@ class ModelReports:
             len(folds.n_rows) > 1 for folds in self.evidence.fold_counts_of.values()
         )
 
+    @property
+    def reported_bounds(self) -> tuple[LossBounds, ...]:
+        """The bounds of the report, in the order of `DeclaredLosses.report_losses`."""
+        return self.losses.bound_reported(
+            self.evidence, self.planned_delta, self.deployed_fold
+        )
+
     def bounded_values(
-        self, losses: Sequence[Loss], model_bounds: Sequence[ModelBounds]
+        self, losses: Sequence[Loss], loss_bounds: Sequence[LossBounds]
     ) -> BoundedValues:
         """Return the numbers of several losses that have one statistic."""
         unseen_values: tuple[float, ...] = ()
@@ -72,10 +80,10 @@ class ModelReports:
         return BoundedValues(
             tuple(
                 min(bound.of(self.name), loss.largest)
-                for loss, bound in zip(losses, model_bounds, strict=True)
+                for loss, bound in zip(losses, loss_bounds, strict=True)
             ),
             unseen_values,
-            tuple(b.estimate for b in model_bounds) if self.is_pooled else (),
+            tuple(b.estimate for b in loss_bounds) if self.is_pooled else (),
         )
 
     def tolerances(self) -> ToleranceReport | None:
@@ -84,10 +92,10 @@ class ModelReports:
         if not tolerances:
             return None
         return ToleranceReport(
-            self.delta,
+            self.planned_delta.delta,
             UNNAMED,
             tuple(tolerance.fraction for tolerance in tolerances),
-            self.bounded_values(tolerances, self.joint_bounds.report_bounds),
+            self.bounded_values(tolerances, self.reported_bounds),
         )
 
     def report_by_class(self) -> CertifiedReport | None:
@@ -100,7 +108,7 @@ class ModelReports:
         if not classes:
             return None
         assert table is not None  # else nothing is reported
-        error_bounds, *rate_bounds = self.joint_bounds.report_bounds
+        error_bounds, *rate_bounds = self.reported_bounds
         miss_bounds = rate_bounds[: len(classes)]
         false_bounds = rate_bounds[len(classes) :]
         # The axes are the fold, the true class and the prediction of the fold's model.
@@ -113,7 +121,7 @@ class ModelReports:
             return tuple(int(wrong_rows(confusion, n)[1]) for n in positions)
 
         def complement_rates(
-            model_bounds: Sequence[ModelBounds], confusion: Integers
+            loss_bounds: Sequence[LossBounds], confusion: Integers
         ) -> BoundedValues:
             """Return 1 less each bounded rate, which is about rows of `confusion`."""
             counts = [wrong_rows(confusion, n) for n in positions]
@@ -122,13 +130,13 @@ class ModelReports:
                 1.0 - int(wrong) / int(n) if n else nan for wrong, n in counts
             )
             return BoundedValues(
-                tuple(max(0.0, 1.0 - b.of(self.name)) for b in model_bounds),
+                tuple(max(0.0, 1.0 - b.of(self.name)) for b in loss_bounds),
                 tuple(unseen_rates) if self.is_tested else (),
-                tuple(1.0 - b.estimate for b in model_bounds) if self.is_pooled else (),
+                tuple(1.0 - b.estimate for b in loss_bounds) if self.is_pooled else (),
             )
 
         return CertifiedReport(
-            self.delta,
+            self.planned_delta.delta,
             UNNAMED,
             classes,
             count_rows(confusions.sum(axis=0)),
@@ -144,12 +152,11 @@ class ModelReports:
         by_value = self.losses.value_loss
         if by_value is None:
             return None
-        column, loss, model_bounds = (
-            by_value.column,
-            by_value.loss,
-            self.joint_bounds.value_bounds,
+        column, loss = by_value.column, by_value.loss
+        value_bounds = by_value.bounds(
+            self.evidence, self.planned_delta, self.deployed_fold
         )
-        bounded = self.bounded_values(by_value.losses, model_bounds)
+        bounded = self.bounded_values(by_value.losses, value_bounds)
         limits = list(bounded.limits)
         if column.has_categories and None in column.values:
             # New rows with a category that `X` does not declare also become gaps, and
@@ -166,7 +173,7 @@ class ModelReports:
         fold = self.evidence.fold_counts_of[by_value.statistic].fold(self.deployed_fold)
         n_tests = (int(one.folds_of_value(fold).n_rows[0]) for one in by_value.losses)
         return ReportByValue(
-            self.delta,
+            self.planned_delta.delta,
             UNNAMED,
             column.name,
             values=column.plain_values,
@@ -184,7 +191,10 @@ class ModelReports:
         difference = self.losses.baseline_difference
         if difference is None:
             return None
-        bound = self.joint_bounds.baseline_bounds[0 if self.is_tested else 1]
+        baseline_bounds = difference.bounds(
+            self.evidence, self.planned_delta, self.deployed_fold
+        )
+        bound = baseline_bounds[0 if self.is_tested else 1]
         folds = self.evidence.fold_counts_of[difference.statistic]
         n_model, n_baseline = (int(n) for n in folds.counts[bound.fold])
         totals = folds.counts.sum(axis=0)
@@ -192,7 +202,7 @@ class ModelReports:
         pooled = float((totals[1] - totals[0]) / folds.n_rows.sum())
         largest = difference.largest_classes
         return BaselineComparison(
-            self.delta,
+            self.planned_delta.delta,
             UNNAMED,
             difference.described[bound.fold],
             BoundedValues(

@@ -111,10 +111,9 @@ def run(name, rate, n, learner, draw, loss):
         random_state=crc32(str((name, rate, n, learner, draw)).encode()) % 2**31,
     )  # fmt: skip
     # Outcomes keep the bounded models only; the call has those of all folds.
-    with patch.object(nested, "bound_chosen", wraps=nested.bound_chosen) as bound:
+    with patch.object(nested, "make_choice", wraps=nested.make_choice) as make_choice:
         outcome = plan.run(n_jobs=1)
-    _, search_counts, counted_models, _ = bound.call_args.args
-    chosen = counted_models.chosen
+    _, search_counts, chosen, *_ = make_choice.call_args.args
     numbers = list(chosen.chosen_candidates.by_fold)
     scores = search_counts.fold_scores[numbers]
     main, classes = plan.search.context.losses.main, range(len(shares))

@@ -114,24 +114,23 @@ def certify_prefit(
     }
     evidence = Evidence(fold_counts_of, {})
     planned_delta = PlannedDelta(delta=delta, has_pool=False)
-    joint_bounds = losses.bound(evidence, planned_delta, 0)
+    bounds = losses.bound(evidence, planned_delta, 0)
     reports = ModelReports(
         losses=losses,
         evidence=evidence,
-        joint_bounds=joint_bounds,
+        planned_delta=planned_delta,
         deployed_fold=0,
-        delta=delta,
         name=ONE_FOLD,
     )
     main = losses.main
     repeats = count_repeats(rows.features, np.ones(rows.n_rows, np.bool_))
     certificate = PrefitCertificate(
-        joint_bounds.main_bounds.one_fold_bound,
+        bounds.one_fold_bound,
         delta,
         "holdout",
         AS_GIVEN,
         assumptions=full_list(_assumptions(rows, repeats), has_pool=False),
-        estimate=joint_bounds.main_bounds.estimate,
+        estimate=bounds.estimate,
         n_not_finite=count_not_finite(main, fold_counts_of[main.statistic]),
         n_labeled=rows.n_rows,
         is_holdout=True,

@@ -5,21 +5,23 @@ their errors. A search by a hold-out set counts the regressor that was chosen by
 errors.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from dsel.bounds.shares import fold_deltas
+from dsel.losses.base import PlannedDelta
 from dsel.losses.calls import count_not_finite, estimate_of_folds
-from dsel.losses.declared import JointBounds
-from dsel.losses.joint import ModelBounds
+from dsel.losses.joint import LossBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.candidate_tables import constant_fields, largest_class
 from dsel.results.certificate import OriginFields, loss_fields
 from dsel.results.loss_reports import ModelReports
 from dsel.rounded_texts import part_in_percent
+from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.engine.counts import SearchCounts
+from dsel.search.engine.jobs import JobContext
 from dsel.search.running.chosen_caveats import (
     caveats_of_failed_all_rows,
     caveats_of_failed_folds,
@@ -40,10 +42,7 @@ from dsel.search.running.cube_caveats import (
     caveats_of_evidence,
     caveats_of_fits,
 )
-from dsel.search.running.fit_chosen import (
-    ChosenModels,
-    CountedModels,
-)
+from dsel.search.running.fit_chosen import ChosenModels
 from dsel.search.running.forecasts import (
     forecast_folds,
     forecast_queries,
@@ -56,39 +55,106 @@ from dsel.typing import Options
 
 
 def bound_chosen(
-    search: PlannedSearch,
-    search_counts: SearchCounts,
-    counted_models: CountedModels,
+    context: JobContext,
+    chosen: ChosenModels,
     description: RunDescription,
-) -> Choice:
-    """Return the choice of a search, with the bounds of its models.
+    *,
+    method: CertificateMethod,
+    planned_delta: PlannedDelta,
+    candidate_params: Sequence[Options],
+    deploy: str,
+) -> dict[str, BoundedModel]:
+    """Return the bounded models by name, each with its certificate and its reports.
 
     Both bounds of a nested search hold at once with probability at least 1 - delta. The
     bound of the model of all rows holds if the limits of all folds and of the pool
-    counts hold, and the bound of the deployed fold is one of these limits.
+    counts hold, and the bound of the deployed fold is one of these limits. `deploy` is
+    the name of the model that the plan deploys.
     """
-    chosen, evidence = counted_models.chosen, counted_models.evidence
-    joint_bounds = search.context.losses.bound(
-        evidence, search.planned_delta, chosen.deployed_fold
+    losses, in_groups = context.losses, description.data.n_groups is not None
+    bounds = losses.bound(chosen.evidence, planned_delta, chosen.deployed_fold)
+    expected_holdout = losses.expected_holdout(
+        chosen.fold_counts_of[losses.main.statistic], planned_delta.delta
     )
-    bounded = {
-        name: make_bounded_model(
-            search, counted_models, description, joint_bounds, name
+    bounded = {}
+    for name, ref in chosen.ref_by_name.items():
+        candidate = chosen.chosen_candidates.candidate_of(ref)
+        model = chosen.models[ref]
+        certificate = certify_model(
+            context, chosen, description, method, planned_delta, bounds, name
         )
-        for name in chosen.ref_by_name
-    }
+        # Both models get these caveats: rows of a failed fold count as errors in either
+        # estimate.
+        advice = Advice()
+        advice.add(
+            caveats_of_failed_folds,
+            losses,
+            context.scheme,
+            chosen.failed_folds,
+            estimate=bounds.estimate,
+            expected_holdout=expected_holdout,
+            unit="group" if in_groups else "row",
+        )
+        advice.add(caveats_of_failed_all_rows, deploy, chosen.failures, certificate)
+        advice.add(caveats_of_infinite_predictions, certificate)
+        advice.add(caveats_of_unpredicted_rows, deploy, chosen, certificate)
+        advice.add(
+            caveats_of_missed_classes,
+            context.labeled,
+            context.scheme,
+            certificate,
+            model,
+        )
+        advice.add(caveats_of_unranked_searches, context.labeled, model)
+        confusion = advice.call_safely(count_confusion, context, ref, model)
+        reports = ModelReports(
+            losses=losses,
+            evidence=chosen.evidence,
+            planned_delta=planned_delta,
+            deployed_fold=chosen.deployed_fold,
+            name=name,
+        )
+        bounded[name] = BoundedModel(
+            name=name,
+            candidate=candidate,
+            # A grid may set no parameter: its only candidate may choose some in its
+            # fit.
+            params=candidate_params[candidate] or best_params(model),
+            certificate=certificate,
+            report=reports.report_by_class(),
+            report_by_value=reports.report_by_value(),
+            tolerances=reports.tolerances(),
+            baseline=reports.comparison(),
+            confusion=confusion or (),
+        ).with_caveats(*advice.caveats)
+    return bounded
+
+
+def make_choice(
+    search: PlannedSearch,
+    search_counts: SearchCounts,
+    chosen: ChosenModels,
+    bounded: Mapping[str, BoundedModel],
+    description: RunDescription,
+) -> Choice:
+    """Return the choice of a search from its bounded models, with advice about it."""
+    context, planned_delta = search.context, search.planned_delta
+    losses, evidence = context.losses, chosen.evidence
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deployed = bounded[search.deploy if search.deploy in bounded else ONE_FOLD]
     candidate_params = search.axes.candidates
+    expected_holdout = losses.expected_holdout(
+        chosen.fold_counts_of[losses.main.statistic], planned_delta.delta
+    )
     advice = Advice()
     advice.add(
         notes_on_found_rows,
-        search.context,
+        context,
         chosen.models,
-        evidence.fold_counts_of,
+        chosen.fold_counts_of,
         bounded[ONE_FOLD].certificate,
     )
-    advice.add(notes_of_choice, search.context.losses, search.delta, bounded, deployed)
+    advice.add(notes_of_choice, losses, planned_delta.delta, bounded, deployed)
     if search.is_halved and ALL_ROWS in bounded:
         advice.add(
             notes_on_dropped_candidates,
@@ -104,27 +170,35 @@ def bound_chosen(
         candidate_params,
     )
     advice.add(caveats_of_evidence, evidence)
-    forecast = advice.call_safely(forecast_queries, search, counted_models)
+    forecast = advice.call_safely(
+        forecast_queries,
+        context,
+        planned_delta,
+        chosen,
+        in_groups=search.row_groups is not None,
+    )
     fold_forecast = advice.call_safely(
         forecast_folds,
-        search,
+        context,
+        planned_delta,
+        len(candidate_params),
         bounded[ONE_FOLD].certificate,
-        joint_bounds.expected_holdout,
+        expected_holdout,
     )
     return Choice(
         criterion=search.criterion.name,
         criterion_value=float(search_counts.fold_scores[deployed.candidate].mean()),
         bounded_models=bounded,
         deploy=deployed.name,
-        expected_holdout=joint_bounds.expected_holdout,
+        expected_holdout=expected_holdout,
         caveats=caveats_of_choice(description.caveats, advice.caveats),
-        queries=make_queries(search, counted_models, joint_bounds.main_bounds),
+        queries=make_queries(context, planned_delta, chosen, search.n_queries),
         forecast=forecast,
         fold_forecast=fold_forecast,
         n_candidates=len(candidate_params),
         fold_params=tuple(
             params_of_fold(chosen, candidate_params, fold)
-            for fold in range(search.scheme.n_folds)
+            for fold in range(context.scheme.n_folds)
         ),
         # A grid that sets no parameter has a single candidate: the procedure itself.
         procedure=""
@@ -148,69 +222,6 @@ def params_of_fold(
     return params or (None if model is None else best_params(model))
 
 
-def make_bounded_model(
-    search: PlannedSearch,
-    counted_models: CountedModels,
-    description: RunDescription,
-    joint_bounds: JointBounds,
-    name: str,
-) -> BoundedModel:
-    """Return the certificate and the reports of one model, by its name."""
-    chosen, context = counted_models.chosen, search.context
-    ref = chosen.ref_by_name[name]
-    candidate, model = chosen.chosen_candidates.candidate_of(ref), chosen.models[ref]
-    certificate = certify_model(
-        search, chosen, description, joint_bounds.main_bounds, name
-    )
-    # Both models get these caveats: rows of a failed fold count as errors in either
-    # estimate.
-    advice = Advice()
-    advice.add(
-        caveats_of_failed_folds,
-        context.losses,
-        context.scheme,
-        chosen.failed_folds,
-        joint_bounds,
-        unit="row" if search.row_groups is None else "group",
-    )
-    advice.add(caveats_of_failed_all_rows, search.deploy, chosen.failures, certificate)
-    advice.add(caveats_of_infinite_predictions, certificate)
-    advice.add(caveats_of_unpredicted_rows, search.deploy, counted_models, certificate)
-    advice.add(
-        caveats_of_missed_classes, context.labeled, context.scheme, certificate, model
-    )
-    advice.add(caveats_of_unranked_searches, search.labeled, model)
-    confusion = advice.call_safely(count_confusion, context, ref, model)
-    reports = ModelReports(
-        losses=context.losses,
-        evidence=counted_models.evidence,
-        joint_bounds=joint_bounds,
-        deployed_fold=chosen.deployed_fold,
-        delta=search.delta,
-        name=name,
-    )
-    return BoundedModel(
-        name=name,
-        candidate=candidate,
-        # A grid may set no parameter: its only candidate may choose some in its fit.
-        params=search.axes.candidates[candidate] or best_params(model),
-        certificate=certificate,
-        report=reports.report_by_class(),
-        report_by_value=reports.report_by_value(),
-        tolerances=reports.tolerances(),
-        baseline=reports.comparison(),
-        confusion=confusion or (),
-    ).with_caveats(*advice.caveats)
-
-
-def _delta_of_fold(search: PlannedSearch, fold: int) -> float:
-    """Return the delta at which a fold bounds its model; NaN if it is all of delta."""
-    if not search.method.is_nested:
-        return np.nan
-    label_delta = search.context.losses.main_division(search.planned_delta).label_delta
-    return float(fold_deltas(label_delta, search.scheme.n_folds)[fold])
-
-
 def _training_text(part_of_rows: float, n_folds: int, *, in_groups: bool) -> str:
     """Return what the model of a fold was trained on: a part of labels, or of groups.
 
@@ -226,45 +237,52 @@ def _training_text(part_of_rows: float, n_folds: int, *, in_groups: bool) -> str
 
 
 def certify_model(
-    search: PlannedSearch,
+    context: JobContext,
     chosen: ChosenModels,
     description: RunDescription,
-    model_bounds: ModelBounds,
+    method: CertificateMethod,
+    planned_delta: PlannedDelta,
+    bounds: LossBounds,
     name: str,
 ) -> Certificate:
-    """Return the certificate of one model, by its name."""
-    k, loss = search.scheme.n_folds, search.context.losses.main
+    """Return the certificate of one model by its name, from bounds by the main loss."""
+    scheme, losses = context.scheme, context.losses
+    loss, fold = losses.main, chosen.deployed_fold
     estimate_of_models: float | None = None
     predicted = chosen.without_failed_folds(loss.statistic)
     if chosen.failed_folds:
         estimate_of_models = estimate_of_folds(loss, predicted)
-    fold_split = search.scheme.fold_splits[chosen.deployed_fold]
     if name == ONE_FOLD:  # one limit bounds it; only the other bound is a sum of terms
+        split = scheme.fold_splits[fold]
+        fold_delta = np.nan  # if it is all of delta
+        if scheme.is_nested:
+            label_delta = losses.main_division(planned_delta).label_delta
+            fold_delta = float(fold_deltas(label_delta, scheme.n_folds)[fold])
         origin: OriginFields = {
-            "label_term": model_bounds.one_fold_bound,
-            "fold_rows": len(fold_split.test_rows),
-            "fold_delta": _delta_of_fold(search, chosen.deployed_fold),
+            "label_term": bounds.one_fold_bound,
+            "fold_rows": len(split.test_rows),
+            "fold_delta": fold_delta,
             "trained_on": _training_text(
-                len(fold_split.train_rows) / search.labeled.n_rows,
-                k,
-                in_groups=search.row_groups is not None,
+                len(split.train_rows) / context.labeled.n_rows,
+                scheme.n_folds,
+                in_groups=description.data.n_groups is not None,
             ),
         }
     else:
         origin = {
-            "label_term": model_bounds.label_term,
-            "disagreement_term": model_bounds.disagreement_term,
+            "label_term": bounds.label_term,
+            "disagreement_term": bounds.disagreement_term,
         }
     return description.make_certificate(
-        model_bounds.of(name),
-        search.delta,
-        search.method_name or search.criterion.name,
+        bounds.of(name),
+        planned_delta.delta,
+        method.name or method.ranks_by,
         name,
-        estimate=model_bounds.estimate,
+        estimate=bounds.estimate,
         estimate_of_models=estimate_of_models,
         n_not_finite=count_not_finite(loss, predicted),
-        divides_delta=search.method.bounds_all_candidates,
-        is_holdout=search.scheme.is_holdout,
+        divides_delta=method.bounds_all_candidates,
+        is_holdout=scheme.is_holdout,
         fold=chosen.ref_by_name[name],
         **origin,
         **loss_fields(loss),

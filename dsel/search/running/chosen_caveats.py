@@ -9,7 +9,7 @@ import numpy as np
 from dsel.checks import listing, show
 from dsel.data.labeled import LabeledRows
 from dsel.families.family import error_line
-from dsel.losses.declared import DeclaredLosses, JointBounds
+from dsel.losses.declared import DeclaredLosses
 from dsel.option_values import ALL_ROWS
 from dsel.results import BoundedModel, Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats
@@ -18,7 +18,7 @@ from dsel.results.params_texts import params_text
 from dsel.rounded_texts import confidence, count_of, name_folds
 from dsel.search.design.cv_schemes import CVScheme, ModelRef
 from dsel.search.engine.counts import SearchCounts
-from dsel.search.running.fit_chosen import CountedModels
+from dsel.search.running.fit_chosen import ChosenModels
 from dsel.search.running.procedures import find_searches, returned_model
 from dsel.typing import Options
 
@@ -33,8 +33,9 @@ def caveats_of_failed_folds(
     losses: DeclaredLosses,
     scheme: CVScheme,
     failed: Mapping[int, str],
-    joint_bounds: JointBounds,
     *,
+    estimate: float,
+    expected_holdout: float,
     unit: str,
 ) -> list[Caveat]:
     """Return a warning if fits without a fold, or predictions of the fold, have failed.
@@ -48,10 +49,10 @@ def caveats_of_failed_folds(
     rows = count_of(int(scheme.fold_rows[list(failed)].sum()), unit)
     causes = [f"{name_folds(fold)}: {reason}" for fold, reason in failed.items()]
     is_too_large = "is"
-    if np.isfinite(joint_bounds.expected_holdout):
+    if np.isfinite(expected_holdout):
         is_too_large = "and the comparison with a hold-out set are"
     end = f"the estimate {is_too_large} too large"
-    if np.isinf(joint_bounds.main_bounds.estimate):
+    if np.isinf(estimate):
         end = "the estimate is without them"
     text = (
         f"{len(failed)} of {scheme.n_folds} fits failed "
@@ -90,17 +91,17 @@ def caveats_of_infinite_predictions(certificate: Certificate) -> list[Caveat]:
 
 
 def caveats_of_unpredicted_rows(
-    deploy: str, counted_models: CountedModels, one_fold: Certificate
+    deploy: str, chosen: ChosenModels, one_fold: Certificate
 ) -> list[Caveat]:
     """Return a warning if models raised on rows of the pool.
 
     `deploy` is the name of the model that was to be deployed.
     """
-    rows = counted_models.unpredicted
-    if counted_models.refusal:
+    rows = chosen.unpredicted
+    if chosen.refusal:
         text = (
             f"the model trained on all labels has no bound, since "
-            f"{counted_models.refusal.rstrip('.')}"
+            f"{chosen.refusal.rstrip('.')}"
         )
         if deploy == ALL_ROWS:
             text += f"; the {one_fold.model_text} is deployed in its place"

@@ -17,7 +17,7 @@ from dsel.results.cube import make_cube, read_counts, with_criteria
 from dsel.results.records import to_record
 from dsel.runtime.versions import installed_versions
 from dsel.search.engine.counts import SearchCounts
-from dsel.search.running.fit_chosen import CountedModels
+from dsel.search.running.fit_chosen import ChosenModels
 from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator
 from dsel.search.running.run_description import RunDescription
@@ -31,7 +31,7 @@ def make_cube_of_run(
     search_counts: SearchCounts,
     description: RunDescription,
     choice: Choice | None = None,
-    counted_models: CountedModels | None = None,
+    chosen: ChosenModels | None = None,
 ) -> xr.Dataset:
     """Return the cube of a finished search.
 
@@ -41,10 +41,10 @@ def make_cube_of_run(
     scheme, variables = search.scheme, search_counts.by_name
     if search.prior_shares is not None:
         variables[names.PRIOR_SHARE] = search.prior_shares
-    if counted_models is not None:  # `make_cube` takes what `dsel.names` describes
-        variables |= counted_models.evidence.by_name
+    if chosen is not None:  # `make_cube` takes what `dsel.names` describes
+        variables |= chosen.evidence.by_name
         if scheme.is_nested:
-            by_fold = counted_models.chosen.chosen_candidates.by_fold
+            by_fold = chosen.chosen_candidates.by_fold
             variables[names.OUTER_CANDIDATE] = np.array(by_fold)
     if search_counts.error_rates is not None:
         variables[names.ERROR] = search_counts.error_rates
@@ -64,8 +64,8 @@ def make_cube_of_run(
         attributes=attributes_of_run(search, description),
     )
     cube = add_criteria(cube, search.criterion, search.delta)
-    if counted_models is not None:
-        cube = add_evidence(cube, counted_models.evidence)
+    if chosen is not None:
+        cube = add_evidence(cube, chosen.evidence)
     if choice is not None:
         cube = cube.assign_attrs({names.CHOICE: choice.to_json()})
     return cube

@@ -22,10 +22,10 @@ from dsel.search.engine.job_queue import Engine
 from dsel.search.engine.jobs import JobContext
 from dsel.search.engine.pruning import OnlyCandidate, Pruner
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.bound_chosen import bound_chosen
+from dsel.search.running.bound_chosen import bound_chosen, make_choice
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import make_cube_of_run
-from dsel.search.running.fit_chosen import ChosenModels, CountedModels
+from dsel.search.running.fit_chosen import ChosenModels
 from dsel.search.running.pool_check import check_pool
 from dsel.search.running.run import (
     RefittedModels,
@@ -71,17 +71,26 @@ def search_exhaustively(run: Run) -> Outcome:
                 is_nested=False,
             )
             if bounds_only_choice(search.method, search.criterion):
-                counted_models = count_only_fold(
+                chosen = count_only_fold(
                     search.context, loop, *pruner.choose_candidate(search_counts)
                 )
-                if counted_models is None:  # its worker is gone, and it is fitted again
+                if chosen is None:  # its worker is gone, and it is fitted again
                     continue
-                choice = bound_chosen(
-                    search, search_counts, counted_models, description
+                bounded = bound_chosen(
+                    search.context,
+                    chosen,
+                    description,
+                    method=search.method,
+                    planned_delta=search.planned_delta,
+                    candidate_params=search.axes.candidates,
+                    deploy=search.deploy,
                 )
-                models = counted_models.chosen.models_by_name
+                choice = make_choice(
+                    search, search_counts, chosen, bounded, description
+                )
+                models = chosen.models_by_name
                 cube = make_cube_of_run(
-                    search, search_counts, description, choice, counted_models
+                    search, search_counts, description, choice, chosen
                 )
             else:
                 cube = make_cube_of_run(search, search_counts, description)
@@ -126,7 +135,7 @@ def bounds_only_choice(method: CertificateMethod, criterion: Criterion) -> bool:
 
 def count_only_fold(
     context: JobContext, loop: ExhaustiveLoop, candidate: int, score: float
-) -> CountedModels | None:
+) -> ChosenModels | None:
     """Count the losses of a model on the only fold; None if the model is lost.
 
     The bounds of all candidates share delta equally and hold at once, so that the same
@@ -144,7 +153,7 @@ def count_only_fold(
         statistic: FoldCounts(n[np.newaxis], scheme.fold_rows)
         for statistic, n in zip(context.losses.statistics, counts_on_fold, strict=True)
     }
-    chosen = ChosenModels(
+    return ChosenModels(
         # The only candidate is both the one chosen without the fold and the one chosen
         # by all rows.
         chosen_candidates=ChosenCandidates(candidate, (candidate,)),
@@ -153,7 +162,6 @@ def count_only_fold(
         fold_scores=np.array([score]),
         deployed_fold=0,
     )
-    return CountedModels(chosen)
 
 
 def fetch_deployed_model(
@@ -175,20 +183,20 @@ def refit_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedMo
     counts_of_run = read_counts(cube)
     with open_engine(run) as engine:
         loop = make_loop(run, engine, OnlyCandidate(candidate))
-        models = counted_models = None
-        while models is None and counted_models is None:
+        models = chosen = None
+        while models is None and chosen is None:
             loop.fit_and_count()
             if bounds_only_choice(search.method, search.criterion):
-                counted_models = count_only_fold(
+                chosen = count_only_fold(
                     search.context, loop, candidate, choice.criterion_value
                 )
             else:
                 models = fetch_deployed_model(search.scheme, loop, choice)
         # The duplicates are left out: counts are compared, and no bound is computed.
         repeated = loop.table.search_counts(make_data_sizes(search)).by_name
-        if counted_models is not None:
-            pairs = pair_evidence(cube, counted_models.evidence)
-            return RefittedModels(counted_models.chosen.models_by_name, pairs)
+        if chosen is not None:
+            pairs = pair_evidence(cube, chosen.evidence)
+            return RefittedModels(chosen.models_by_name, pairs)
     variables = names.FOLD_ERRORS, names.DISAGREEMENTS, names.BEST_FOLD_DISAGREEMENTS
     pairs = [
         (np.ravel(counts_of_run[name][candidate]), np.ravel(repeated[name][candidate]))

@@ -65,7 +65,10 @@ from dsel.typing import Model
 
 @dataclass(frozen=True, kw_only=True)
 class ChosenModels:
-    """The fitted models of the chosen candidates, with their counts on the folds."""
+    """The fitted models of the chosen candidates, with the counts that bound them.
+
+    Counts on the folds come with the fits, and the pass over the pool adds its own.
+    """
 
     chosen_candidates: ChosenCandidates
     """The chosen candidates: one for each fold, and one by all rows."""
@@ -86,6 +89,16 @@ class ChosenModels:
     the fold count as errors."""
     messages: Mapping[int, FitMessage] = field(default_factory=dict)
     """The first message of completed fits by candidate, such as an early stop."""
+    pool_counts_of: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
+    """Counts on the pool; empty before its pass, without a pool, or without a model of
+    all rows."""
+    queried: QueriedRows = field(default_factory=QueriedRows)
+    """Pool rows to label."""
+    unpredicted: UnpredictedRows = field(default_factory=UnpredictedRows)
+    """Pool rows on which a model raised."""
+    refusal: str = ""
+    """Why the models could not be counted on the pool, if they raised on many rows. The
+    model of all rows then has no bound, and the one of a fold needs no pool."""
 
     @property
     def ref_by_name(self) -> dict[str, ModelRef]:
@@ -97,6 +110,11 @@ class ChosenModels:
         """Return the model of an estimator; a procedure has returned its model."""
         model: Model = returned_model(self.models[ref])
         return model
+
+    @property
+    def evidence(self) -> Evidence:
+        """The counts from which losses bound the models."""
+        return Evidence(self.fold_counts_of, self.pool_counts_of)
 
     @property
     def models_by_name(self) -> dict[str, Model]:
@@ -115,27 +133,6 @@ class ChosenModels:
         folds = self.fold_counts_of[statistic]
         predicted = sorted({*range(len(folds.n_rows))} - self.failed_folds.keys())
         return FoldCounts(folds.counts[predicted], folds.n_rows[predicted])
-
-
-@dataclass(frozen=True)
-class CountedModels:
-    """The chosen models, and the counts by which they are bounded."""
-
-    chosen: ChosenModels
-    pool_counts_of: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
-    """Counts on the pool; empty without a pool, or without a model of all rows."""
-    queried: QueriedRows = field(default_factory=QueriedRows)
-    """Pool rows to label."""
-    unpredicted: UnpredictedRows = field(default_factory=UnpredictedRows)
-    """Pool rows on which a model raised."""
-    refusal: str = ""
-    """Why the models could not be counted on the pool, if they raised on many rows. The
-    model of all rows then has no bound, and the one of a fold needs no pool."""
-
-    @property
-    def evidence(self) -> Evidence:
-        """The counts from which losses bound the models."""
-        return Evidence(self.chosen.fold_counts_of, self.pool_counts_of)
 
 
 def add_chosen(
@@ -417,7 +414,7 @@ def count_chosen(
     n_duplicates: int,
     sampled_rows: SampledRows | None,
     progress: RunProgress,
-) -> CountedModels:
+) -> ChosenModels:
     """Return the chosen models with their counts on the pool, if there is one.
 
     The models are compared on all pool rows, except those that an earlier run has
@@ -428,7 +425,7 @@ def count_chosen(
     pool, context = search.pool, search.context
     # Where the model of all rows failed, that of one fold still has its bound.
     if pool is None or None not in chosen.models:
-        return CountedModels(chosen)
+        return chosen
     chosen_fits, scheme = chosen.chosen_fits, context.scheme
     comparison = AllFolds(
         scheme.all_rows_number,
@@ -469,7 +466,12 @@ def count_chosen(
         # All fits are made, and the bound of one fold's model needs no pool.
         of_folds = {**chosen.models}
         del of_folds[None]
-        return CountedModels(replace(chosen, models=of_folds), refusal=str(error))
+        return replace(chosen, models=of_folds, refusal=str(error))
     [bin_counts] = table.whole_counts(CHOSEN_SET)
     pool_counts_of = comparison.unpack(bin_counts, pool.n_rows, n_duplicates)
-    return CountedModels(chosen, pool_counts_of, table.queried, table.unpredicted)
+    return replace(
+        chosen,
+        pool_counts_of=pool_counts_of,
+        queried=table.queried,
+        unpredicted=table.unpredicted,
+    )

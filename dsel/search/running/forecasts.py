@@ -7,14 +7,13 @@ import numpy as np
 
 from dsel.losses.base import PlannedDelta
 from dsel.losses.declared import DeclaredLosses
-from dsel.losses.joint import ModelBounds, bound_models
+from dsel.losses.joint import LossBounds, bound_models
 from dsel.results import Certificate
 from dsel.results.choice_parts import FoldForecast
 from dsel.results.queries import LEAST_GAIN, Queries, QueryForecast
 from dsel.search.design.expected_bounds import Case, one_fold_terms
 from dsel.search.engine.jobs import JobContext
-from dsel.search.running.fit_chosen import CountedModels
-from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.running.fit_chosen import ChosenModels
 
 ADVISED_QUERIES: Final = 50
 """Number of queried rows, which makes the bound of the model of all labels 14% smaller
@@ -25,26 +24,32 @@ OTHER_FOLDS: Final = 3, 10
 
 
 def make_queries(
-    search: PlannedSearch, counted_models: CountedModels, bounds: ModelBounds
+    context: JobContext,
+    planned_delta: PlannedDelta,
+    chosen: ChosenModels,
+    n_queries: int,
 ) -> Queries | None:
-    """Return the record of queried rows, with these bounds of the models.
+    """Return the record of queried rows, of which `n_queries` were planned.
 
     None if no queries were planned, or there is no model of all rows.
     """
-    if not search.n_queries or None not in counted_models.chosen.models:
+    if not n_queries or None not in chosen.models:
         return None
-    queried = counted_models.queried
+    queried = chosen.queried
     order = np.argsort(queried.rows)  # in that of the pool
     rows, one_fold_codes, all_rows_codes = (
         tuple(column[n] for n in order)
         for column in (queried.rows, queried.one_fold_codes, queried.all_rows_codes)
     )
-    without = bounds_with_queries(
-        search.context.losses, counted_models, search.planned_delta, has_queries=False
+    bounds, without = (
+        bounds_with_queries(
+            context.losses, chosen, planned_delta, has_queries=has_queries
+        )
+        for has_queries in (True, False)
     )
     return replace(
-        queries_of_counts(search.context, counted_models, bounds, search.delta),
-        n_planned=search.n_queries,
+        queries_of_counts(context, chosen, bounds, planned_delta.delta),
+        n_planned=n_queries,
         fold_limit_without=without.one_fold_bound,
         rows=rows,
         one_fold_codes=one_fold_codes,
@@ -53,25 +58,29 @@ def make_queries(
 
 
 def forecast_queries(
-    search: PlannedSearch, counted_models: CountedModels
+    context: JobContext,
+    planned_delta: PlannedDelta,
+    chosen: ChosenModels,
+    *,
+    in_groups: bool,
 ) -> QueryForecast | None:
     """Return the expected bounds if rows were queried; None if that is impossible.
 
     The labels would take a share of delta from all other limits.
     """
     if (
-        search.n_queries
-        or search.row_groups is not None
-        or not search.method.is_nested
-        or search.context.losses != DeclaredLosses()
-        or None not in counted_models.chosen.models
-        or not counted_models.pool_counts_of
+        planned_delta.has_queries
+        or in_groups
+        or not context.scheme.is_nested
+        or context.losses != DeclaredLosses()
+        or None not in chosen.models
+        or not chosen.pool_counts_of
     ):
         return None
     bounds = bounds_with_queries(
-        search.context.losses, counted_models, search.planned_delta, has_queries=True
+        context.losses, chosen, planned_delta, has_queries=True
     )
-    queries = queries_of_counts(search.context, counted_models, bounds, search.delta)
+    queries = queries_of_counts(context, chosen, bounds, planned_delta.delta)
     # Where both models agree, a label would say nothing about their difference.
     n_rows = min(ADVISED_QUERIES, queries.n_differ)
     expected = replace(queries, rows=tuple(range(n_rows))).expected
@@ -79,26 +88,30 @@ def forecast_queries(
 
 
 def forecast_folds(
-    search: PlannedSearch, certificate: Certificate, holdout: float
+    context: JobContext,
+    planned_delta: PlannedDelta,
+    n_candidates: int,
+    certificate: Certificate,
+    holdout: float,
 ) -> FoldForecast | None:
     """Return the number of folds with the smallest bound of the error on average.
 
     Return None unless the bound is a percentage point below that of a hold-out set.
     """
-    losses = search.context.losses
+    losses, scheme = context.losses, context.scheme
     error = certificate.estimate_where_fitted
-    is_error = losses.is_about_error and search.method.is_nested
-    if search.n_queries or not (is_error and 0 < error < 1):
+    is_error = losses.is_about_error and scheme.is_nested
+    if planned_delta.has_queries or not (is_error and 0 < error < 1):
         return None
     case = Case(
         certificate.n_groups or certificate.n_labeled,
         certificate.n_unlabeled,
-        len(search.axes.candidates),
-        losses.divide_among_losses(search.delta).main_delta,
+        n_candidates,
+        losses.divide_among_losses(planned_delta.delta).main_delta,
         error,
         error,  # the model of all rows plays no role
     )
-    n_folds = search.scheme.n_folds
+    n_folds = scheme.n_folds
     # The run's number of folds comes first among equal bounds.
     numbers = [k for k in (n_folds, *OTHER_FOLDS) if k <= case.n_labeled]
     bounds = {k: sum(one_fold_terms(case, k)) for k in numbers}
@@ -111,29 +124,29 @@ def forecast_folds(
 
 def bounds_with_queries(
     losses: DeclaredLosses,
-    counted_models: CountedModels,
+    chosen: ChosenModels,
     planned_delta: PlannedDelta,
     *,
     has_queries: bool,
-) -> ModelBounds:
+) -> LossBounds:
     """Return the bounds of the error by a plan with queries, or by one without.
 
     These bounds are for comparison: only the plan that was run has a guarantee.
     """
     division = losses.main_division(replace(planned_delta, has_queries=has_queries))
-    fold = counted_models.chosen.deployed_fold
-    return bound_models(losses.main, counted_models.evidence, division, fold)
+    fold = chosen.deployed_fold
+    return bound_models(losses.main, chosen.evidence, division, fold)
 
 
 def queries_of_counts(
     context: JobContext,
-    counted_models: CountedModels,
-    bounds: ModelBounds,
+    chosen: ChosenModels,
+    bounds: LossBounds,
     delta: float,
 ) -> Queries:
     """Return the record of queries with its bounds and counts, without any row."""
-    pool_counts = counted_models.pool_counts_of[context.losses.main.statistic]
-    fold = counted_models.chosen.deployed_fold
+    pool_counts = chosen.pool_counts_of[context.losses.main.statistic]
+    fold = chosen.deployed_fold
     n_duplicates_differ = int(pool_counts.duplicates[fold])
     return Queries(
         delta=delta,

@@ -24,7 +24,7 @@ from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
 from dsel.search.engine.job_queue import Engine
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.bound_chosen import bound_chosen
+from dsel.search.running.bound_chosen import bound_chosen, make_choice
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import make_cube_of_run
 from dsel.search.running.fit_chosen import (
@@ -128,7 +128,7 @@ def certify_choices(
     search_counts = add_chosen(inner_counts, chosen, search.criterion)
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
-    counted_models = count_chosen(
+    chosen = count_chosen(
         search,
         engine,
         chosen,
@@ -136,9 +136,18 @@ def certify_choices(
         sampled_rows=sampled_rows,
         progress=run.progress,
     )
-    choice = bound_chosen(search, search_counts, counted_models, description)
+    bounded = bound_chosen(
+        search.context,
+        chosen,
+        description,
+        method=search.method,
+        planned_delta=search.planned_delta,
+        candidate_params=search.axes.candidates,
+        deploy=search.deploy,
+    )
+    choice = make_choice(search, search_counts, chosen, bounded, description)
     return make_outcome(
-        make_cube_of_run(search, search_counts, description, choice, counted_models),
+        make_cube_of_run(search, search_counts, description, choice, chosen),
         choice,
         partial(dict, chosen.models_by_name),
         labeled=search.labeled,
@@ -215,7 +224,7 @@ def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedM
             progress=run.progress,
             raise_failures=run.options.raise_failures,
         )
-        counted_models = count_chosen(
+        refitted = count_chosen(
             search,
             engine,
             refitted,
@@ -223,9 +232,9 @@ def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedM
             sampled_rows=None,
             progress=run.progress,
         )
-    repeated = pair_evidence(cube, counted_models.evidence)
+    repeated = pair_evidence(cube, refitted.evidence)
     if choice.queries is not None:
-        queried_rows = np.sort(counted_models.queried.rows)
+        queried_rows = np.sort(refitted.queried.rows)
         repeated.append((np.array(choice.queries.rows), queried_rows))
     # The choice has the deployed fold; another version may choose another one.
     models = {name: refitted.model(c.fold) for name, c in choice.certificates.items()}

@@ -18,7 +18,7 @@ from dsel.results.cube import cv_error, read_counts
 from dsel.search.design.assumption_checks import PoolFacts
 from dsel.search.engine.counts import NestedCounts, PoolTable
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
-from dsel.search.running.bound_chosen import bound_chosen
+from dsel.search.running.bound_chosen import bound_chosen, make_choice
 from dsel.search.running.fit_chosen import count_chosen, fit_chosen
 from dsel.search.running.run import Run, RunOptions, open_engine
 from dsel.search.running.run_description import describe_run
@@ -61,8 +61,7 @@ def test_fit_chosen__counts_each_model_on_its_fold_and_on_the_pool(n_failures):
             failed.append(task)
             raise OSError("a file system")
 
-    counted_models = fit(shown, fault)
-    chosen = counted_models.chosen
+    chosen = fit(shown, fault)
     models = [chosen.models[fold] for fold in (*range(5), None)]
     depths = [model.max_depth for model in models]
     assert depths == [DEPTHS[number] for number in (0, 1, 2, 1, 0, 1)]
@@ -72,7 +71,7 @@ def test_fit_chosen__counts_each_model_on_its_fold_and_on_the_pool(n_failures):
         errors = (model.predict(X[rows]) != Y[rows]).sum()
         assert chosen.fold_counts_of[statistic].counts[fold] == errors
         differ = (model.predict(POOL) != predictions).sum()
-        assert counted_models.pool_counts_of[statistic].counts[fold] == differ
+        assert chosen.pool_counts_of[statistic].counts[fold] == differ
     assert shown[0].fits_done == 0
     assert (shown[-1].fits_done, shown[-1].pool_rows_done) == (6, len(POOL))
 
@@ -153,28 +152,32 @@ def test_origin__has_the_delta_and_the_rows_that_give_the_bound(has_pool, report
 
 def bound(search=SEARCH, **changes):
     """Bound the chosen models of `fit`, of which some fields are changed."""
-    inputs = fit()
-    inputs = replace(inputs, chosen=replace(inputs.chosen, **changes))
+    chosen = replace(fit(), **changes)
     description = describe_run(search, PLAN.facts, PoolFacts())
     counts = NestedCounts(
         data=description.data, status=np.zeros(3, np.int8), fold_rows=np.full(5, 30),
         train_rows=np.full(5, 120), fold_errors=np.full((3, 5), 12),
         fold_loss_mean=None, fold_predictions=np.full((3, 5), 120),
     )  # fmt: skip
-    return inputs, bound_chosen(search, counts, inputs, description)
+    bounded = bound_chosen(
+        search.context, chosen, description, method=search.method,
+        planned_delta=search.planned_delta, candidate_params=search.axes.candidates,
+        deploy=search.deploy,
+    )  # fmt: skip
+    return chosen, make_choice(search, counts, chosen, bounded, description)
 
 
 def test_bound_chosen__bounds_both_models_by_the_counts_alone():
-    inputs, choice = bound()
-    errors = inputs.chosen.fold_counts_of[ERROR_RATE.statistic].integers
-    differ = inputs.pool_counts_of[ERROR_RATE.statistic].counts
+    chosen, choice = bound()
+    errors = chosen.fold_counts_of[ERROR_RATE.statistic].integers
+    differ = chosen.pool_counts_of[ERROR_RATE.statistic].counts
     _, terms = nested_all_rows(
         errors, np.full(5, 30), differ, len(POOL), delta=SEARCH.delta
     )
     deltas = LABEL_SHARE * SEARCH.delta * fold_shares(5)
     limits = binomial_tail_inversion(errors, np.full(5, 30), delta=deltas)
     one_fold, all_rows = (choice.certificates[n] for n in ("one_fold", "all_rows"))
-    fold = inputs.chosen.deployed_fold
+    fold = chosen.deployed_fold
     assert (one_fold.fold, one_fold.unclipped) == (fold, limits[fold])
     assert one_fold.estimate == errors.sum() / 150
     assert all_rows.unclipped == terms.bound
@@ -196,7 +199,7 @@ def test_bound_chosen__bounds_the_model_of_a_fold_where_that_of_all_rows_failed(
     deploy, effect
 ):
     search = replace(SEARCH, deploy=deploy)
-    models = {fold: fit().chosen.models[fold] for fold in range(5)}
+    models = {fold: fit().models[fold] for fold in range(5)}
     _, choice = bound(search, models=models, failures={None: "no memory"})
     assert (choice.deploy, [*choice.certificates]) == ("one_fold", ["one_fold"])
     certificate = choice.certificate
@@ -206,8 +209,8 @@ def test_bound_chosen__bounds_the_model_of_a_fold_where_that_of_all_rows_failed(
 
 
 def test_bound_chosen__estimates_without_folds_that_failed():
-    inputs, choice = bound(failures={4: "no class"})
-    errors = inputs.chosen.fold_counts_of[ERROR_RATE.statistic].integers
+    chosen, choice = bound(failures={4: "no class"})
+    errors = chosen.fold_counts_of[ERROR_RATE.statistic].integers
     for certificate in choice.certificates.values():
         assert certificate.estimate == errors.sum() / 150
         assert certificate.estimate_of_models == errors[:4].sum() / 120
