@@ -173,7 +173,7 @@ def few_rows_caveat(
         [(n_rows, label, recall)] = few
         return [
             f"class {label!r} has {n_rows:,} labeled rows, {n_rows // n_folds} a fold: "
-            f"even with no miss, its certified recall would be {recall}"
+            f"even with no miss, its certified recall would be at most about {recall}"
         ]
     if not few:
         return []
@@ -183,7 +183,7 @@ def few_rows_caveat(
     ]
     return [
         f"{len(few)} classes have few labeled rows: even with no miss, their certified "
-        f"recalls would be {listing(texts, MOST_FEW_NAMED)}"
+        f"recalls would be at most about {listing(texts, MOST_FEW_NAMED)}"
     ]
 
 

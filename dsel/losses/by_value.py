@@ -359,7 +359,8 @@ class LossByValue:
     >>> column = ValueColumn("site", 0, ("A", "B"), (300, 20))
     >>> LossByValue(ERROR_RATE, column).caveats(5, 0.95 * 0.05 / 2)
     ["too few labeled rows to say anything about 'B' (20) of 'site': even without an \
-error the limit would be above 50%; a value needs about 40 rows"]
+error the limit would be above 50%; a value needs about 40 to 55 rows, by the deployed \
+fold"]
     """
 
     loss: Loss
@@ -393,16 +394,23 @@ error the limit would be above 50%; a value needs about 40 rows"]
         """Name values of which too few rows are labeled, before anything is counted.
 
         `delta` is that of all limits on labeled rows. At equal counts the first
-        fold, whose share is the largest, has the best limit.
+        fold, whose share is the largest, has the best limit; but all rows together
+        choose the fold that is deployed.
         """
         value_delta = delta / len(self.column.values)
-        fold_delta = float(fold_deltas(value_delta, n_folds)[0])
+        deltas = fold_deltas(value_delta, n_folds).tolist()
         level, way_out = USEFUL_LIMIT, ""
         reason = f"even without an error the limit would be above {USEFUL_LIMIT:.0%}"
         if (beyond := rate_beyond(self.loss)) is not None:
             level, reason = beyond, "the tolerance would be infinite"
             way_out = f", fewer for a smaller share than {100 * (1.0 - beyond):.6g}%"
-        needed = n_folds * minimum_rows(level=level, delta=fold_delta)
+        needed, of_last_fold = (
+            n_folds * minimum_rows(level=level, delta=fold_delta)
+            for fold_delta in (deltas[0], deltas[-1])
+        )
+        rows_text = f"{needed:,} rows"
+        if needed < of_last_fold:
+            rows_text = f"{needed:,} to {of_last_fold:,} rows, by the deployed fold"
         few = [
             f"{GAP if value is None else repr(value)} ({n:,})"
             for value, n in zip(self.column.plain_values, self.column.rows, strict=True)
@@ -413,7 +421,7 @@ error the limit would be above 50%; a value needs about 40 rows"]
         return [
             f"too few labeled rows to say anything about "
             f"{listing(few, MOST_VALUES_NAMED)} of {self.column.name!r}: {reason}; a "
-            f"value needs about {needed:,} rows{way_out}"
+            f"value needs about {rows_text}{way_out}"
         ]
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from math import isinf, nan
+from math import inf, isinf, nan
 from typing import Any, Final, NamedTuple, cast
 
 from dsel.arrays import Integers
@@ -178,9 +178,19 @@ class DeclaredLosses:
             if isinstance(report_loss, Recall)
         ]
         few += map(FewRows, few_rows_caveat(recalls, y, n_folds, deltas.reported_delta))
+        # The main loss chooses the fold that is deployed. If this has a finite main
+        # tolerance, then it has finite ones for smaller fractions.
+        known_fraction = -inf
+        if isinstance(self.main, ErrorQuantile) and not few:
+            known_fraction = self.main.fraction
         for loss in self.report_losses:
-            if not isinstance(loss, ClassRate):
+            if loss == self.main or isinstance(loss, ClassRate):
+                continue
+            if not isinstance(loss, ErrorQuantile):
                 few += FewRows.of(loss, loss.caveats(y, n_folds, deltas.reported_delta))
+            elif loss.fraction > known_fraction:
+                texts = loss.report_caveats(y, n_folds, deltas.reported_delta)
+                few += FewRows.of(loss, texts)
         return list(dict.fromkeys([*few, *self.value_caveats(n_folds, delta)]))
 
     def vacuous_caveats(self, y: Any, n_folds: int, delta: float) -> list[FewRows]:

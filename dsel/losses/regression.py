@@ -5,7 +5,7 @@ off. Candidates are ranked by the mean squared error, whatever loss is bounded: 
 may rank them, and squares use all rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from math import floor
@@ -316,26 +316,60 @@ class ErrorQuantile(RegressionLoss):
         return expected if np.isfinite(expected) else np.nan
 
     def caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
-        """Return a caveat with the needed rows if the first fold has too few."""
-        needed = _fewest_rows(n_folds, self.level, delta)
-        if len(y) >= needed:
-            return []
-        fewer = "".join(
-            f", {_fewest_rows(k, self.level, delta):,} with {k}"
-            for k in (3, 2)
-            if k < n_folds
-        )
-        folds = f" with {n_folds} folds" if n_folds > 1 else ""
+        """Return a caveat with the needed rows if the first fold has too few.
+
+        This loss chooses the fold that is deployed, so it is one with a finite
+        tolerance if there is any; the first fold needs the fewest rows.
+        """
         possible = ""
         if fraction := largest_fraction(len(y), n_folds, delta):
             possible = (
                 f"; for {100 * fraction:.0f}% of them these are enough "
                 f"(loss='error_quantile={fraction:g}')"
             )
+        return self._few_rows(len(y), n_folds, delta, _fewest_rows, possible)
+
+    def report_caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
+        """Return a caveat with the needed rows if any fold has too few.
+
+        Another loss chooses the fold that is deployed: it may be one that has a
+        smaller share of delta than the first, and needs more rows.
+        """
+        possible = ""
+        if fraction := largest_fraction(len(y), n_folds, delta, _rows_of_any_fold):
+            possible = f"; for {100 * fraction:.0f}% of them these are enough"
+        return self._few_rows(len(y), n_folds, delta, _rows_of_any_fold, possible)
+
+    def _few_rows(
+        self,
+        n_rows: int,
+        n_folds: int,
+        delta: float,
+        needed_rows: Callable[[int, float, float], int],
+        possible: str,
+    ) -> list[str]:
+        """Return a caveat if there are fewer rows than `needed_rows` returns."""
+        if n_rows >= needed_rows(n_folds, self.level, delta):
+            return []
+
+        def range_of_rows(k: int) -> str:
+            """Return the rows that the first fold needs, and those of a later one."""
+            fewest = _fewest_rows(k, self.level, delta)
+            most = needed_rows(k, self.level, delta)
+            return f"{fewest:,}" if fewest == most else f"{fewest:,} to {most:,}"
+
+        fewer = "".join(f", {range_of_rows(k)} with {k}" for k in (3, 2) if k < n_folds)
+        folds = f" with {n_folds} folds" if n_folds > 1 else ""
+        by_fold = some_folds = then = ""
+        if needed_rows is not _fewest_rows and n_folds > 1:
+            by_fold = ", by the deployed fold"
+        if n_rows >= _fewest_rows(n_folds, self.level, delta):
+            some_folds, then = " in some folds", " there"
         return [
-            f"{len(y):,} labeled rows are too few for a bound of how far "
+            f"{n_rows:,} labeled rows are too few{some_folds} for a bound of how far "
             f"{100 * self.fraction:.6g}% of the predictions are off, which is "
-            f"infinite: it needs {needed:,}{folds}{fewer}{possible}. "
+            f"infinite{then}: it needs {range_of_rows(n_folds)}{folds}{fewer}{by_fold}"
+            f"{possible}. "
             f"This depends on their number alone, so a second run may choose by it"
         ]
 
@@ -346,14 +380,26 @@ def _fewest_rows(n_folds: int, level: float, delta: float) -> int:
     return n_folds * (minimum_rows(level=level, delta=fold_delta) - 1) + 1
 
 
-def largest_fraction(n_rows: int, n_folds: int, delta: float) -> float | None:
+def _rows_of_any_fold(n_folds: int, level: float, delta: float) -> int:
+    """Return the rows with which every fold gives a finite tolerance."""
+    # The last fold has the smallest share of delta, and no row more than the others.
+    fold_delta = float(fold_deltas(delta, n_folds)[-1])
+    return n_folds * minimum_rows(level=level, delta=fold_delta)
+
+
+def largest_fraction(
+    n_rows: int,
+    n_folds: int,
+    delta: float,
+    needed_rows: Callable[[int, float, float], int] = _fewest_rows,
+) -> float | None:
     """Return the largest whole percentage that has a finite tolerance, as a fraction.
 
     `delta` is that of limits on labeled rows. None if no percentage has one.
     """
     fractions = (percent / 100 for percent in range(99, 0, -1))
     return next(
-        (f for f in fractions if n_rows >= _fewest_rows(n_folds, 1.0 - f, delta)), None
+        (f for f in fractions if n_rows >= needed_rows(n_folds, 1.0 - f, delta)), None
     )
 
 

@@ -194,6 +194,34 @@ def test_report__has_four_tolerances_at_once_and_names_those_that_cannot_be_had(
     assert own.index.tolist() == [0.75]
 
 
+@pytest.mark.parametrize(
+    ("n_rows", "is_infinite"), [(480, True), (520, None), (700, False)]
+)
+def test_report__names_the_rows_that_its_deployed_fold_may_need(n_rows, is_infinite):
+    # The main loss chooses the fold, which may have less of delta than the first.
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(n_rows, 3))
+    targets = features @ [1.0, 2.0, 3.0] + rng.normal(size=n_rows)
+    seen = set()
+    for seed in (0, 1, 2):
+        plan = dsel.plan_search(
+            Ridge(), GRID, features, targets, report=True, random_state=seed
+        )
+        choice = plan.run().choice
+        limit = choice.bounded_models["one_fold"].tolerances.off_by_at_most[-1]
+        seen.add(np.isinf(limit))
+        planned, printed = (" ".join(str(text).split()) for text in (plan, choice))
+        needed = "needs 491 to 700 with 5 folds, 295 to 339 with 3, 197 to 198 with 2"
+        for text, has_caveat in (
+            (planned, n_rows < 700),
+            (printed, np.isinf(limit)),
+        ):
+            assert ("how far 95% of the" in text) == has_caveat
+            assert (needed in text) == has_caveat
+        assert ("too few in some folds for" in planned) == (n_rows == 520)
+    assert seen == ({True, False} if is_infinite is None else {is_infinite})
+
+
 def test_report__has_the_tolerance_of_tables_where_the_declared_one_is_infinite(
     tmp_path,
 ):

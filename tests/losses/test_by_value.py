@@ -408,10 +408,14 @@ def test_plan__names_values_of_too_few_rows_and_what_they_need():
     rows = X.assign(site=X.site.where(np.arange(600) % 100 > 0, "D"))
     text = " ".join(str(plan(X=rows)).split())
     share = 0.95 * 0.025 / 4 / 2
-    needed = next(n for n in range(1, 99) if upper(0, n, share) <= 0.5)
+    needed, of_last_fold = (
+        next(n for n in range(1, 99) if upper(0, n, of_fold) <= 0.5)
+        for of_fold in (share, share / 8)
+    )
     assert (
         f"too few labeled rows to say anything about 'D' (6) of 'site': even without "
-        f"an error the limit would be above 50%; a value needs about {5 * needed} rows"
+        f"an error the limit would be above 50%; a value needs about {5 * needed} "
+        f"to {5 * of_last_fold} rows, by the deployed fold"
     ) in text
     assert "too few" not in str(plan())
 

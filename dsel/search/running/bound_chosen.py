@@ -12,10 +12,12 @@ import numpy as np
 from dsel.bounds.shares import fold_deltas
 from dsel.losses.base import PlannedDelta
 from dsel.losses.calls import count_not_finite, estimate_of_folds
+from dsel.losses.declared import DeclaredLosses
 from dsel.losses.joint import LossBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.candidate_tables import constant_fields, largest_class
+from dsel.results.caveats import Caveat
 from dsel.results.certificate import OriginFields, loss_fields
 from dsel.results.loss_reports import ModelReports
 from dsel.rounded_texts import part_in_percent
@@ -191,7 +193,9 @@ def make_choice(
         bounded_models=bounded,
         deploy=deployed.name,
         expected_holdout=expected_holdout,
-        caveats=caveats_of_choice(description.caveats, advice.caveats),
+        caveats=caveats_of_choice(
+            without_finite(description.caveats, losses, bounded), advice.caveats
+        ),
         queries=make_queries(context, planned_delta, chosen, search.n_queries),
         forecast=forecast,
         fold_forecast=fold_forecast,
@@ -208,6 +212,24 @@ def make_choice(
         **largest_class(description.counted_classes),
         **constant_fields(description.constant),
     )
+
+
+def without_finite(
+    caveats: Sequence[Caveat],
+    losses: DeclaredLosses,
+    bounded: Mapping[str, BoundedModel],
+) -> list[Caveat]:
+    """Return the caveats, without those of tolerances that turned out to be finite.
+
+    Rows that are too few in some folds may be enough in the fold that is deployed.
+    """
+    reports = [model.tolerances for model in bounded.values() if model.tolerances]
+    finite_losses = {
+        repr(loss)
+        for number, loss in enumerate(losses.tolerances)
+        if not any(np.isinf(report.off_by_at_most[number]) for report in reports)
+    }
+    return [c for c in caveats if c.infinite_loss not in finite_losses]
 
 
 def params_of_fold(
