@@ -27,9 +27,9 @@ class BoundedValues:
     Examples
     --------
     >>> recall = BoundedValues(limits=(0.71,), own=(0.87,), pooled=(0.86,))
-    >>> report_frame(["fraud"], {"recall": recall}, "at_least", [16], [80])
-           recall  recall_at_least  test_rows  pooled_recall  rows
-    fraud    0.87             0.71         16           0.86    80
+    >>> report_frame(["fraud"], {"recall": recall}, "at_least", True, [16], [80])
+           recall  recall_at_least  test_rows  pooled_recall  rows  certified
+    fraud    0.87             0.71         16           0.86    80       True
     """
 
     limits: tuple[float, ...]
@@ -58,13 +58,16 @@ def report_frame(
     index: Sequence[Any] | pd.Index,
     quantities: Mapping[str, BoundedValues],
     limit: str,
+    is_certified: bool,
     test_rows: Sequence[int] = (),
     n_rows: Sequence[int] = (),
 ) -> pd.DataFrame:
     """Return a frame of a report: values and limits of the model, then pooled values.
 
     `limit` ends the names of limits: ``at_least`` or ``at_most``. Values of the model
-    are about `test_rows`, pooled ones about `n_rows`; both may be unknown.
+    are about `test_rows`, pooled ones about `n_rows`; both may be unknown. The last
+    column, ``certified``, says whether the limits are a guarantee: a frame is read, or
+    stored, without the line above the table.
     """
     columns: dict[str, Sequence[Any]] = {}
     for name, values in quantities.items():
@@ -75,7 +78,7 @@ def report_frame(
     # there is one model, which all labeled rows test.
     columns |= {"test_rows": test_rows} if pooled and test_rows else {}
     columns |= pooled | ({"rows": n_rows} if n_rows else {})
-    return pd.DataFrame(columns, index=index)
+    return pd.DataFrame(columns, index=index).assign(certified=is_certified)
 
 
 def report_table(

@@ -91,6 +91,11 @@ class LimitsWithCaveats:
         """Reasons why the limits are no guarantee, as texts; empty if they are one."""
         return texts_of(self.caveats, Effect.VOIDS)
 
+    @property
+    def certified(self) -> bool:
+        """Whether the limits are a guarantee."""
+        return not self.reasons
+
 
 def make_caveats(effect: Effect, texts: Iterable[str]) -> list[Caveat]:
     """Return caveats of one effect."""

@@ -147,11 +147,14 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
             printed; they are left out where no labeled row tests it.
             ``recall_at_least`` and ``precision_at_least`` are limits of this model.
             ``pooled_recall`` and ``pooled_precision`` are of the models of all folds,
-            on all labeled ``rows``.
+            on all labeled ``rows``. ``certified`` is False where the limits are no
+            guarantee.
         """
         quantities = {"recall": self.recall, "precision": self.precision}
         index = pd.Index(self.classes, name="class")
-        return report_frame(index, quantities, "at_least", self.test_rows, self.rows)
+        return report_frame(
+            index, quantities, "at_least", self.certified, self.test_rows, self.rows
+        )
 
     @property
     def is_pooled(self) -> bool:

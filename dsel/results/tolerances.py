@@ -100,10 +100,11 @@ class ToleranceReport(TableReport):
 
         ``off_by`` is of this model, on rows that it had not seen; it is left out where
         no labeled row tests it. ``off_by_at_most`` is its limit, ``pooled_off_by`` is
-        of the models of all folds.
+        of the models of all folds. ``certified`` is False where the limits are no
+        guarantee.
         """
         index = pd.Index(self.fractions, name="share")
-        return report_frame(index, {"off_by": self.off_by}, "at_most")
+        return report_frame(index, {"off_by": self.off_by}, "at_most", self.certified)
 
     def table(self) -> list[ShownRow]:
         """Return the heads of the table, and the texts of each fraction."""

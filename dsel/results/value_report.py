@@ -53,7 +53,7 @@ class ReportByValue(TableReport):
     At most 100.0%: too few rows with this value were seen to say anything
     12 pool rows have another value of site: nothing is known about such rows
     >>> made.to_dataframe().columns.tolist()
-    ['error_at_most', 'pooled_error', 'rows']
+    ['error_at_most', 'pooled_error', 'rows', 'certified']
 
     Labeled rows test a model that was trained without them:
 
@@ -114,10 +114,13 @@ class ReportByValue(TableReport):
             the models of all folds, on all labeled ``rows``. All are in [0, 1]. For a
             regressor they are ``off_by``, ``off_by_at_most`` and ``pooled_off_by``, in
             units of the target, or ``share``, ``share_at_most`` and ``pooled_share``.
+            ``certified`` is False where the limits are no guarantee.
         """
         index = pd.Index(self.values, name=self.column)
         quantities = {self.quantity: self.numbers}
-        return report_frame(index, quantities, "at_most", self.test_rows, self.rows)
+        return report_frame(
+            index, quantities, "at_most", self.certified, self.test_rows, self.rows
+        )
 
     @property
     def is_tolerance(self) -> bool:

@@ -89,8 +89,8 @@ def test_report_by__has_limits_by_the_rows_of_each_value(column):
         assert found.index.tolist() == values
         own = ["error"] * (deploy == "one_fold")
         tests = ["test_rows"] * (deploy == "one_fold")
-        wanted_columns = [*own, "error_at_most", *tests, "pooled_error", "rows"]
-        assert found.columns.tolist() == wanted_columns
+        pooled = ["pooled_error", "rows", "certified"]
+        assert found.columns.tolist() == [*own, "error_at_most", *tests, *pooled]
         assert found.error_at_most.tolist() == pytest.approx(np.minimum(wanted, 1.0))
         assert found.rows.tolist() == [(X[column] == v).sum() for v in values]
 
@@ -361,7 +361,7 @@ def test_regressor__has_a_tolerance_for_each_value():
     assert np.isinf(report.limits[2])
     table = report.to_dataframe()
     assert table.columns.tolist() == [
-        "off_by", "off_by_at_most", "test_rows", "pooled_off_by", "rows",
+        "off_by", "off_by_at_most", "test_rows", "pooled_off_by", "rows", "certified",
     ]  # fmt: skip
     assert table.off_by_at_most["A"] < table.off_by_at_most["B"]
     lines = str(report).splitlines()

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.tree import DecisionTreeClassifier
@@ -205,6 +205,33 @@ def test_a_model_that_predicts_one_class_only__is_the_first_thing_said():
             first = f"Warning   the {model} predicted 'ok' for all of 200 labeled rows"
             assert str(shown).startswith(first) == is_told
             assert str(shown).count("predicted 'ok'") == is_told
+
+
+@pytest.mark.parametrize("is_copied", [False, True])
+@pytest.mark.parametrize("learner", [LogisticRegression(), Ridge()])
+def test_frames_of_reports__say_whether_their_limits_are_a_guarantee(
+    learner, is_copied
+):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    X[:, 0] = np.round(X[:, 0]).clip(-1, 1)
+    y = X.sum(axis=1) + rng.normal(size=150)
+    if is_copied:  # then labeled rows are no independent draws
+        X, y = np.repeat(X, 2, axis=0), np.repeat(y, 2)
+    outcome = dsel.certify(
+        learner, X, y > 0 if isinstance(learner, LogisticRegression) else y,
+        rng.normal(size=(300, 3)) if is_copied else None,
+        report=True, report_by=0, random_state=0,
+    )  # fmt: skip
+    for report in (outcome.certified_report(), outcome.report_by_value()):
+        assert report.certified != is_copied
+        assert report.to_dataframe().certified.tolist() == (
+            [not is_copied] * len(report.to_dataframe())
+        )
+        assert str(report).startswith("No guarantee, since") == is_copied
+    # A number without a guarantee has no confidence to share.
+    shares = "share the 95% confidence" in " ".join(str(outcome.choice).split())
+    assert shares != is_copied
 
 
 def test_caveats_of_both_models__are_one_line_and_of_rare_classes_one_note():

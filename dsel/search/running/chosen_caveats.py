@@ -199,7 +199,8 @@ def notes_of_choice(
             f"deploys it"
         )
     main_delta = losses.divide_among_losses(delta).main_delta
-    if main_delta < delta:
+    # Numbers without a guarantee have no confidence to share.
+    if main_delta < delta and deployed.certificate.certified:
         reports = {
             "certified_report()": deployed.report or deployed.tolerances,
             "report_by_value()": deployed.report_by_value,
