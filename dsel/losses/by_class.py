@@ -276,6 +276,17 @@ class ClassRate(TableLoss):
 
     complement: ClassVar[str]
     """Name of 1 minus the rate, which reports have."""
+    kind_of_rows: ClassVar[str]
+    """The labeled rows that the rate is about, with a place for the class."""
+
+    @property
+    def kind_of_rows_text(self) -> str:
+        """The labeled rows that the rate is about."""
+        return self.kind_of_rows.format(repr(self.classes[0]))
+
+    def count_wrong(self, tables: Integers) -> tuple[Integers, Integers]:
+        """Return the numbers of wrong rows, and of rows that the rate is about."""
+        return wrong_rows(self.orient_tables(self.narrow_tables(tables)))
 
     @staticmethod
     def orient_tables(tables: NDArray[Any]) -> NDArray[Any]:
@@ -309,6 +320,7 @@ class Recall(ClassRate):
     """The fraction of one class that is missed: 1 - recall."""
 
     complement = "recall"
+    kind_of_rows = "rows of {} with a label"
 
     @property
     def title(self) -> str:
@@ -359,6 +371,7 @@ class Precision(ClassRate):
     """The fraction of one prediction that is wrong: 1 - precision."""
 
     complement = "precision"
+    kind_of_rows = "rows with a label that are predicted {}"
 
     @property
     def title(self) -> str:

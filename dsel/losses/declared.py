@@ -189,7 +189,7 @@ class DeclaredLosses:
             if not isinstance(loss, ErrorQuantile):
                 few += FewRows.of(loss, loss.caveats(y, n_folds, deltas.reported_delta))
             elif loss.fraction > known_fraction:
-                texts = loss.report_caveats(y, n_folds, deltas.reported_delta)
+                texts = loss.report_caveats(len(y), n_folds, deltas.reported_delta)
                 few += FewRows.of(loss, texts)
         return list(dict.fromkeys([*few, *self.value_caveats(n_folds, delta)]))
 

@@ -329,16 +329,16 @@ class ErrorQuantile(RegressionLoss):
             )
         return self._few_rows(len(y), n_folds, delta, _fewest_rows, possible)
 
-    def report_caveats(self, y: Floats, n_folds: int, delta: float) -> list[str]:
+    def report_caveats(self, n_rows: int, n_folds: int, delta: float) -> list[str]:
         """Return a caveat with the needed rows if any fold has too few.
 
         Another loss chooses the fold that is deployed: it may be one that has a
         smaller share of delta than the first, and needs more rows.
         """
         possible = ""
-        if fraction := largest_fraction(len(y), n_folds, delta, _rows_of_any_fold):
+        if fraction := largest_fraction(n_rows, n_folds, delta, _rows_of_any_fold):
             possible = f"; for {100 * fraction:.0f}% of them these are enough"
-        return self._few_rows(len(y), n_folds, delta, _rows_of_any_fold, possible)
+        return self._few_rows(n_rows, n_folds, delta, _rows_of_any_fold, possible)
 
     def _few_rows(
         self,

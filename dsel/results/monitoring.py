@@ -51,10 +51,12 @@ class PromiseTest(Shown):
     at_least: float = nan
     """Lower limit from the new rows, at the level; above `limit` it refutes."""
     n_found: int = 0
-    """Counted errors or differences; 0 for other losses than the error."""
+    """Counted errors, differences, or wrong rows of a recall or precision; 0 for other
+    losses."""
     n_rows: int = 0
-    """Rows that were looked at, without those that equal labeled ones: all new rows, or
-    those with a label. Of these a recall counts the rows of its class alone."""
+    """Rows that were counted, without those that equal labeled ones: all new rows, or
+    those with a label; of these for a recall the rows of its class, and for a precision
+    those that are predicted as it."""
     p_value: float = nan
     """p-value of the two-sample test."""
     columns: tuple[str, ...] = ()

@@ -467,7 +467,7 @@ def test_monitor__finds_a_small_shift_of_one_column():
     assert shifted.reason.endswith(change)
 
 
-@pytest.mark.parametrize("loss", ["error", "recall:p"])
+@pytest.mark.parametrize("loss", ["error", "recall:p", "precision:p"])
 def test_monitor__what_was_seen_is_of_rows_that_equal_no_labeled_one(loss):
     rng = np.random.default_rng(0)
     X, fresh = rng.normal(size=(300, 2)), rng.normal(size=(400, 2))
@@ -479,16 +479,26 @@ def test_monitor__what_was_seen_is_of_rows_that_equal_no_labeled_one(loss):
     rows, labels = np.r_[fresh, again], np.r_[fresh_y, again_y]
     found = outcome.monitor(rows, labels).tests[-1]
     alone = outcome.monitor(fresh, fresh_y).tests[-1]
+    predicted = outcome.predict(fresh)
+    is_counted = {
+        "error": np.full(400, True),
+        "recall:p": fresh_y == "p",
+        "precision:p": predicted == "p",
+    }[loss]
     assert (found.seen, found.n_found, found.n_rows) == (
-        (alone.seen, alone.n_found, 400)
+        (alone.seen, alone.n_found, is_counted.sum())
     )
     assert found.result == "kept"
     assert not found.is_in_doubt
-    wrong = outcome.predict(fresh) != fresh_y
-    if loss == "error":
-        assert (found.n_found, found.seen) == (wrong.sum(), wrong.mean())
-    else:
-        assert found.seen == wrong[fresh_y == "p"].mean()
+    wrong = predicted[is_counted] != fresh_y[is_counted]
+    assert (found.n_found, found.seen) == (wrong.sum(), wrong.mean())
+    kind = {
+        "error": "rows with a label",
+        "recall:p": "rows of 'p' with a label",
+        "precision:p": "rows with a label that are predicted 'p'",
+    }[loss]
+    # The number of rows next to a rate is that of the rows which it is about.
+    assert f"on {is_counted.sum()} {kind}" in found.reason
 
 
 def test_monitor__refuses_labeled_rows_of_which_some_are_missing():

@@ -19,6 +19,7 @@ from dsel.data.targets import notes_on_blanks
 from dsel.data.unknown_values import select_unexpected_values
 from dsel.families.estimator_kinds import is_regressor
 from dsel.losses.base import FoldCounts, Loss, PoolCounts, RefutableLoss
+from dsel.losses.by_class import ClassRate
 from dsel.losses.calls import name_loss_in_errors
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import MONITOR_LEVEL
@@ -324,6 +325,8 @@ def _test_errors(
     n_labels, n_duplicates, _ = tally.n_labels.tolist()
     n_fresh, limits = n_labels - n_duplicates, None
     n_found = [0] * len(promises.models)
+    n_rows = [n_fresh] * len(promises.models)
+    kind_of_rows = context.kind_of_rows_text
     rates = [nan] * len(promises.models)
     loss = context.loss
     why_no_labels = _reason_without_labels(promises, context, tally)
@@ -339,6 +342,9 @@ def _test_errors(
                 rates = [loss.estimate(model) for model in fresh.iter_folds()]
         if loss == ERROR_RATE:
             n_found = fresh.counts.tolist()
+        if isinstance(loss, ClassRate):  # it is about a part of the rows
+            n_found, n_rows = (n.tolist() for n in loss.count_wrong(fresh.integers))
+            kind_of_rows = f"{loss.kind_of_rows_text}{context.of_groups_text}"
     tests = []
     for index, (model_name, certificate) in enumerate(
         promises.choice.certificates.items()
@@ -362,10 +368,10 @@ def _test_errors(
                 result=REFUTED if at_least > bound else KEPT,
                 at_least=at_least,
                 n_found=n_found[index],
-                n_rows=n_fresh,
+                n_rows=n_rows[index],
                 seen=rates[index],
-                reason=f"seen {certificate.about(rates[index])} on {n_fresh:,} "
-                f"{context.kind_of_rows_text}{proved if rates[index] > bound else ''}",
+                reason=f"seen {certificate.about(rates[index])} on {n_rows[index]:,} "
+                f"{kind_of_rows}{proved if rates[index] > bound else ''}",
             )
         )
     return tests

@@ -122,8 +122,12 @@ class MonitorContext:
     @property
     def kind_of_rows_text(self) -> str:
         """Kind of the rows that are counted: all labeled ones, or one of each group."""
-        of_groups = "" if self.is_counted is None else ", one of each new group"
-        return f"rows with a label{of_groups}"
+        return f"rows with a label{self.of_groups_text}"
+
+    @property
+    def of_groups_text(self) -> str:
+        """The end of a text on counted rows, which says that they come in groups."""
+        return "" if self.is_counted is None else ", one of each new group"
 
     @classmethod
     def of(
