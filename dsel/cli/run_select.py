@@ -667,6 +667,8 @@ def write_rows(
     queries = outcome.choice.queries
     if out is None or outcome.pool_rows is None or queries is None:
         return "", ""
+    if queries.labels is not None:  # they have been labeled
+        return "", ""
     rows = outcome.query_rows().set_axis(list(queries.rows), axis=0)
     source = None
     numbers = rows.index.to_numpy(dtype=np.int64)

@@ -13,6 +13,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 import dsel
+from dsel.rounded_texts import in_percent
 from tests.shell import run, succeed
 
 ROWS, TRUTH = make_classification(
@@ -159,6 +160,29 @@ def test_label__a_damaged_correction_is_named_and_labels_before_it_do_not_count(
         assert file.name in done.output
     file.unlink()
     assert dsel.open_outcome(folder).choice.queries.n_corrected == 0
+
+
+def test_select__again_has_the_numbers_with_the_labels_that_were_stored(tables, place):
+    folder, _ = place
+    again = ("--pool", tables / "pool.parquet")
+    before = select(folder, tables / "labeled.csv", *again).output
+    assert "(it existed already and is unchanged)" in " ".join(before.split())
+    succeed("label", folder, filled(folder))
+    labeled = dsel.open_outcome(folder).choice
+    done = select(folder, tables / "labeled.csv", *again)
+    text = " ".join(done.output.split())
+    assert f"are with the labels of 40 queried rows in {folder}" in text
+    bound = labeled.certificates["all_rows"].bound
+    assert bound < dsel.select(dsel.open_results(folder)).certificates["all_rows"].bound
+    assert f"Error at most {in_percent(bound)} (95% confidence that both" in text
+    assert "this result is final" in text
+    # Nothing is left to be labeled.
+    assert "query_rows.csv" not in text
+    assert "would hardly help" not in text
+    shown = json.loads(select(folder, tables / "labeled.csv", *again, "--json").stdout)
+    assert (
+        shown["bounds"]["all_rows"]["bound"] == labeled.certificates["all_rows"].bound
+    )
 
 
 def test_label__corrects_only_what_was_stored(place):
