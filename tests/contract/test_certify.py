@@ -272,7 +272,7 @@ def test_certify_prefit__has_limits_by_value_and_a_report():
     assert model.calls_ == [len(NEW_Y)]  # predicted once for all of it
     wrong = model.predict(rows) != NEW_Y
     table = certificate.report_by_value().to_dataframe()
-    for value, (_, limit, n_rows) in table.iterrows():
+    for value, (_, limit, n_rows, _) in table.iterrows():
         mine = wrong[ward == value]
         assert n_rows == len(mine)
         share = 1 - 0.05 / 2 / 2  # half for the values, of which there are two

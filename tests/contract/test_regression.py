@@ -542,7 +542,7 @@ def test_holdout__has_limits_by_value_of_the_rows_that_it_counts():
     [split] = made.search.scheme.fold_splits
     off = np.abs(Y - outcome.model.predict(features))[split.test_rows] > 3.0
     report = outcome.report_by_value().to_dataframe()
-    for value, (_, limit, rows) in report.iterrows():
+    for value, (_, limit, rows, _) in report.iterrows():
         mine = site[split.test_rows] == value
         assert rows == mine.sum()
         share = 0.05 / 2 / 2 / 3  # of values, of one, of one candidate
