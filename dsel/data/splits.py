@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Generic, NewType, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,17 @@ from dsel.data.row_random import (
 )
 from dsel.errors import OldName
 from dsel.rounded_texts import count_of, name_folds
+
+SplitIndex = NewType("SplitIndex", int)
+"""Number of a split that every candidate of a search is trained on: its place in
+`CVScheme.splits`, by which fits are submitted, counted and stored."""
+OuterNumber = NewType("OuterNumber", int)
+"""Number of an outer split: that of the fold that it leaves out, or the number of folds
+for all rows. Only where a search is not nested is it a `SplitIndex`, too."""
+Number_co = TypeVar("Number_co", bound=int, covariant=True)
+"""Kind of a number of splits: `SplitIndex` or `OuterNumber`; int where only the splits
+of one call are told apart."""
+NumberT = TypeVar("NumberT", bound=int)
 
 MOST_SPLITS: Final = 10_000
 """Largest number of splits of a splitter; no real search needs more."""
@@ -49,11 +60,11 @@ class SplitKind(StrEnum):
 
 
 @dataclass(frozen=True, repr=False)
-class Split:
+class Split(Generic[Number_co]):
     """Sorted training rows of a model, and the test rows on which it is counted."""
 
-    number: int
-    """Position in the plan, from 0."""
+    number: Number_co
+    """Position in the plan, from 0, as a `SplitIndex` or an `OuterNumber`."""
     kind: SplitKind
     numbers: tuple[int, ...]
     """Numbers that identify the split among those of its kind: of the folds that it
@@ -108,7 +119,7 @@ class Split:
             return self.name
         return f"without {name_folds(*self.numbers)}"
 
-    def test_only(self, part_number: int) -> "Split":
+    def test_only(self, part_number: int) -> "Split[Number_co]":
         """Return a pair of folds of which one alone is tested."""
         first, second = (
             rows if i == part_number else rows[:0]
@@ -137,7 +148,9 @@ def random_folds(n_rows: int, n_folds: int, *, seed: int) -> Integers:
     return _ranks(n_rows, FOLD_STREAM, seed) % n_folds
 
 
-def fold_splits(folds: ArrayLike, is_counted: Bools | None = None) -> tuple[Split, ...]:
+def fold_splits(
+    folds: ArrayLike, is_counted: Bools | None = None
+) -> tuple[Split[OuterNumber], ...]:
     """Return the k fold splits, ``fold-0`` first, then ``full`` with number k.
 
     With rows in groups, `is_counted` masks the rows that are counted; None counts all.
@@ -145,7 +158,7 @@ def fold_splits(folds: ArrayLike, is_counted: Bools | None = None) -> tuple[Spli
     fold_of_row = np.asarray(folds)
     n_folds = int(fold_of_row.max()) + 1
     splits = [
-        _make_split(fold, SplitKind.FOLD, (fold,), fold_of_row == fold)
+        _make_split(OuterNumber(fold), SplitKind.FOLD, (fold,), fold_of_row == fold)
         for fold in range(n_folds)
     ]
     if is_counted is not None:
@@ -153,10 +166,12 @@ def fold_splits(folds: ArrayLike, is_counted: Bools | None = None) -> tuple[Spli
             replace(split, test_rows=split.test_rows[is_counted[split.test_rows]])
             for split in splits
         ]
-    return (*splits, all_rows_split(len(fold_of_row), number=n_folds))
+    return (*splits, all_rows_split(len(fold_of_row), number=OuterNumber(n_folds)))
 
 
-def splits_of_cv(cv: Any, X: Features, y: Any, groups: Any = None) -> tuple[Split, ...]:
+def splits_of_cv(
+    cv: Any, X: Features, y: Any, groups: Any = None
+) -> tuple[Split[OuterNumber], ...]:
     """Return the splits of a splitter, or of pairs of rows or masks, then ``full``."""
     try:
         iterable = cv.split(X, y, groups) if hasattr(cv, "split") else cv
@@ -193,11 +208,14 @@ def splits_of_cv(cv: Any, X: Features, y: Any, groups: Any = None) -> tuple[Spli
                     f"{'given twice' if rows.size else 'none'}; "
                     "repeat rows by `sample_weight`."
                 )
-        splits.append(Split(split_number, SplitKind.FOLD, (split_number,), train, test))
-    return (*splits, all_rows_split(len(y), number=len(splits)))
+        number = OuterNumber(split_number)
+        splits.append(Split(number, SplitKind.FOLD, (split_number,), train, test))
+    return (*splits, all_rows_split(len(y), number=OuterNumber(len(splits))))
 
 
-def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
+def half_splits(
+    n_rows: int, repeats: int, *, seed: int
+) -> tuple[Split[OuterNumber], ...]:
     """Return the two splits of each random halving, each tested on the other half."""
     check_integer(n_rows, "n_rows", at_least=2)
     check_integer(repeats, "repeats", at_least=1)
@@ -205,13 +223,13 @@ def half_splits(n_rows: int, repeats: int, *, seed: int) -> tuple[Split, ...]:
     for repeat in range(repeats):
         first = _ranks(n_rows, HALVING_STREAM + repeat, seed) < n_rows // 2
         for half, tested in enumerate((~first, first)):
-            key = repeat, half
-            split = _make_split(2 * repeat + half, SplitKind.HALF, key, tested)
+            number = OuterNumber(2 * repeat + half)
+            split = _make_split(number, SplitKind.HALF, (repeat, half), tested)
             splits.append(replace(split, counts_train=True))
     return tuple(splits)
 
 
-def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split, ...]:
+def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split[int], ...]:
     """Return splits on disjoint random blocks of equal size, without test rows."""
     check_integer(n_blocks, "n_blocks", at_least=2, at_most=n_rows)
     blocks = _ranks(n_rows, BLOCK_STREAM, seed) // (n_rows // n_blocks)
@@ -223,28 +241,28 @@ def block_splits(n_rows: int, n_blocks: int, *, seed: int) -> tuple[Split, ...]:
     )
 
 
-def holdout_split(n_rows: int, n_test: int, *, seed: int) -> Split:
+def holdout_split(n_rows: int, n_test: int, *, seed: int) -> Split[int]:
     """Return one split, ``holdout``, that leaves out `n_test` random rows."""
     check_integer(n_test, "n_test", at_least=1, at_most=n_rows - 1)
     in_test = _ranks(n_rows, HOLDOUT_STREAM, seed) < n_test
     return _make_split(0, SplitKind.HOLDOUT, (), in_test)
 
 
-def all_rows_split(n_rows: int, *, number: int = 0) -> Split:
+def all_rows_split(n_rows: int, *, number: OuterNumber) -> Split[OuterNumber]:
     """Return the split on all rows, ``full``, which holds nothing out."""
     rows = np.arange(n_rows, dtype=np.int64)
     return Split(number, SplitKind.ALL_ROWS, (), rows, _NOTHING)
 
 
-def leave_one_out_split(n_rows: int, *, number: int = 0) -> Split:
+def leave_one_out_split(n_rows: int, *, number: SplitIndex) -> Split[SplitIndex]:
     """Return the split that stands for a model without each row."""
     rows = np.arange(n_rows, dtype=np.int64)
     return Split(number, SplitKind.LEAVE_ONE_OUT, (), rows, rows)
 
 
 def _make_split(
-    number: int, kind: SplitKind, numbers: tuple[int, ...], in_test: Bools
-) -> Split:
+    number: NumberT, kind: SplitKind, numbers: tuple[int, ...], in_test: Bools
+) -> Split[NumberT]:
     rows = np.flatnonzero(~in_test), np.flatnonzero(in_test)
     return Split(number, kind, numbers, *rows)
 

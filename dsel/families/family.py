@@ -9,7 +9,7 @@ from pathlib import Path
 from sysconfig import get_path
 from textwrap import shorten
 from traceback import extract_tb
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, Generic, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from dsel.arrays import ArrayLike, Bools, Estimator, Features, Floats, Integers
 from dsel.data.cache import ByteCache, LastUseCache
 from dsel.data.identity import exact_text
 from dsel.data.pool import Pool
-from dsel.data.splits import Split
+from dsel.data.splits import Number_co, Split
 from dsel.errors import OldName
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.typing import SplitNumbers
@@ -96,13 +96,16 @@ class Candidate:
         return exact_text(self.estimator[:-1])
 
 
-class FitId(NamedTuple):
-    """Numbers of the candidate and the split of one fit."""
+class FitId(NamedTuple, Generic[Number_co]):
+    """Numbers of the candidate and the split of one fit.
+
+    Families have a `FitId[int]`, by the splits of one call of `Family.fit`. A search
+    has calls with the splits of all candidates, whose fits are a `FitId[SplitIndex]`,
+    and calls with an outer split, ``FitId[OuterNumber]``.
+    """
 
     candidate: int
-    split_number: int
-    """Number of one of the splits of a call of `Family.fit`. A search has calls with
-    the splits of all candidates, and calls with an outer split."""
+    split_number: Number_co
 
 
 @dataclass(eq=False)
@@ -121,7 +124,7 @@ class FitCounts:
     seconds: Floats
     """Time of each fit, candidates x splits; NaN where it was not measured. Shared work
     is divided evenly."""
-    messages: dict[FitId, FitMessage]
+    messages: dict[FitId[int], FitMessage]
     """Messages of fits with a problem."""
 
     @classmethod
@@ -151,7 +154,7 @@ class FitCounts:
         """Record the time of the fits on a split, of one candidate or of each."""
         self.seconds[:, column] = seconds
 
-    def record_message(self, fit: FitId, message: FitMessage) -> None:
+    def record_message(self, fit: FitId[int], message: FitMessage) -> None:
         """Record the message of a fit; it replaces an earlier one."""
         self.messages[fit] = message
 
@@ -183,7 +186,7 @@ class FitCounts:
             FitId(candidate, split_number), FitMessage(problem, message)
         )
 
-    def record_failure(self, index: tuple[int, int], fit: FitId, why: str) -> None:
+    def record_failure(self, index: tuple[int, int], fit: FitId[int], why: str) -> None:
         """Record a successful fit, at `index` of the arrays, as failed."""
         self.errors[index] = names.UNCOUNTED
         self.record_message(fit, FitMessage(FitProblem.FAILED, why))
@@ -372,7 +375,7 @@ class Family:
         candidates: Sequence[Candidate],
         X: Features,
         y: NDArray[Any],
-        splits: Sequence[Split],
+        splits: Sequence[Split[int]],
         *,
         pool: Pool | None = None,
         cache: Cache,

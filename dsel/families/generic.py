@@ -75,7 +75,7 @@ class Fit:
     """Warning of a fit that ended before it converged, or failed in part."""
 
     @classmethod
-    def of(cls, model: Any, X: Features, split: Split) -> Self:
+    def of(cls, model: Any, X: Features, split: Split[int]) -> Self:
         """Return the fit of a model that shares no steps with others."""
         return cls(model, model, [X[test_rows] for test_rows in split.row_parts])
 
@@ -122,7 +122,7 @@ class ScikitLearnFamily(Family):
         candidates: Sequence[Candidate],
         X: Features,
         y: NDArray[Any],
-        splits: Sequence[Split],
+        splits: Sequence[Split[int]],
         *,
         pool: Pool | None = None,
         cache: Cache,
@@ -134,7 +134,7 @@ class ScikitLearnFamily(Family):
         whether a candidate is counted elsewhere, and the search without this fold would
         depend on it.
         """
-        models: dict[FitId, Any] = {}
+        models: dict[FitId[int], Any] = {}
         tested: dict[tuple[int, int, int], NDArray[Any]] = {}
         fit_counts = FitCounts.empty(len(candidates), len(splits))
         hash_rows = lru_cache(lambda: content_hash(X, y))
@@ -249,7 +249,7 @@ class ScikitLearnFamily(Family):
         candidate: Candidate,
         X: Features,
         y: AnyArray,
-        split: Split,
+        split: Split[int],
         pool: Pool | None,
         cache: Cache,
         hash_rows: Callable[[], str],
@@ -319,7 +319,7 @@ class ScikitLearnFamily(Family):
             arguments["pool"] = pool
         return arguments
 
-    def _missing_seeds(self, candidate: Candidate, split: Split) -> dict[str, int]:
+    def _missing_seeds(self, candidate: Candidate, split: Split[int]) -> dict[str, int]:
         """Return a seed for each `random_state` of a candidate that is None.
 
         Candidates share the steps before the last one, so the seeds of these do not

@@ -152,7 +152,7 @@ class FittedEstimators(FittedGroup):
     candidate_numbers: tuple[int, ...]
     split_numbers: tuple[int, ...]
     fit_counts: FitCounts
-    models: Mapping[FitId, Any]
+    models: Mapping[FitId[int], Any]
     """Fitted models; failed fits have no entry."""
     classes: NDArray[Any]
     is_dense: bool = False
@@ -213,14 +213,14 @@ class FittedEstimators(FittedGroup):
         return predictions
 
     @cached_property
-    def _encoders(self) -> dict[FitId, str]:
+    def _encoders(self) -> dict[FitId[int], str]:
         """Hash of the steps before the last one, for each pipeline.
 
         Where candidates differ only in the last step, the steps before it are equal and
         transform a block of rows once for all of them. Steps that cannot be pickled
         have no hash.
         """
-        hash_of_steps: dict[FitId, str] = {}
+        hash_of_steps: dict[FitId[int], str] = {}
         known: dict[tuple[int, ...], str] = {}
         for key, model in self.models.items():
             if len(self.candidate_numbers) > 1 and has_prefix(model):

@@ -89,7 +89,7 @@ def fit_prefix(
     X: Features,
     y: AnyArray,
     labels: AnyArray,
-    split: Split,
+    split: Split[int],
     *,
     content: str,
     text: str,

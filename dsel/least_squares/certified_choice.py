@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.checks import check_choice, raise_first
-from dsel.data.splits import Split
+from dsel.data.splits import Split, SplitIndex
 from dsel.errors import Words, rename_in_errors
 from dsel.families.family import FitId
 from dsel.least_squares.closed_form import EPS
@@ -157,7 +157,7 @@ def is_auto(cv: object) -> bool:
     return isinstance(cv, str) and cv == AUTO
 
 
-def mean_squares_of(split: Split, left_out: Integers, residuals: Floats) -> Floats:
+def mean_squares_of(split: Split[int], left_out: Integers, residuals: Floats) -> Floats:
     """Return the mean squared residual on each test part of a split, (2,).
 
     `residuals` are those of the rows `left_out`, all rows that the training lacks.
@@ -200,7 +200,7 @@ def certify(
         unusable = np.flatnonzero(~is_usable).tolist()
         for candidate in unusable:
             message = FitMessage(FitProblem.FAILED, reasons[candidate])
-            table.messages[FitId(candidate, 0)] = message
+            table.messages[FitId(candidate, SplitIndex(0))] = message
     run = Run(search, plan.facts, RunOptions(client=client, n_jobs=n_jobs))
     inner = InnerSearches(scheme, search.prune)
     pool_findings = check_pool(run)

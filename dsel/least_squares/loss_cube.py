@@ -107,7 +107,7 @@ def make_loss_cube(
     n_rows: int,
     *,
     criterion: str,
-    folds: Sequence[Split],
+    folds: Sequence[Split[int]],
     attributes: Options,
 ) -> xr.Dataset:
     """Return a cube of the records of all widths, with every estimate they allow.

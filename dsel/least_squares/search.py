@@ -38,7 +38,7 @@ from dsel.data.identity import content_hash
 from dsel.data.labeled import check_no_masks
 from dsel.data.lazy import LazyScore, takes_dask_arrays
 from dsel.data.row_random import seed_from
-from dsel.data.splits import Split, fold_splits, random_folds, splits_of_cv
+from dsel.data.splits import OuterNumber, Split, fold_splits, random_folds, splits_of_cv
 from dsel.errors import rename_in_errors
 from dsel.families.estimator_kinds import FittedAttributes
 from dsel.families.predictions import predict_numbers
@@ -214,9 +214,9 @@ class LeastSquaresPlan:
     """Targets, shape (n, n_outputs)."""
     extra: tuple[Any, Floats] | None
     """Fresh rows and their targets."""
-    folds: tuple[Split, ...]
+    folds: tuple[Split[int], ...]
     seed: int
-    pairs: tuple[Split, ...] = ()
+    pairs: tuple[Split[int], ...] = ()
     """Trainings without two folds, whose errors the inner searches compare."""
     certified: Plan | None = None
     """Plan of the certified search; None for estimates, and in the copy that is sent to
@@ -660,7 +660,7 @@ class LeastSquaresSearch(BaseSearch):
                     f"certificate='nested'."
                 )
 
-    def _folds(self, X: Any, y: Floats, seed: int) -> tuple[Split, ...]:
+    def _folds(self, X: Any, y: Floats, seed: int) -> tuple[Split[OuterNumber], ...]:
         """Return the folds of a search without a certificate."""
         cv = ESTIMATE_FOLDS if is_auto(self.cv) else self.cv
         if not isinstance(cv, str) and (hasattr(cv, "split") or np.iterable(cv)):

@@ -96,7 +96,7 @@ def train_grid(
     candidates: Sequence[Candidate],
     X: Features,
     y: Integers,
-    splits: Sequence[Split],
+    splits: Sequence[Split[int]],
     *,
     classes: NDArray[Any],
     seed: int,
@@ -156,7 +156,7 @@ class FitGroup:
 
     family: Family
     candidates: Sequence[Candidate]
-    split: Split
+    split: Split[int]
 
     def run(
         self, rows_and_codes: tuple[Any, Integers], inputs: Inputs

@@ -118,7 +118,7 @@ class GroupFit:
             self.untransformed = replace(known, columns=family.columns)
 
     def fit(
-        self, split: Split, fit_counts: FitCounts, column_number: int
+        self, split: Split[int], fit_counts: FitCounts, column_number: int
     ) -> tuple[Machines, RowsByClass, list[Exception]]:
         """Fit all candidates on a split, and write their errors into the counts.
 
@@ -147,7 +147,7 @@ class GroupFit:
             fit_counts.record_message(fit, message)
         return machines, row_set, failures
 
-    def _transform_rows(self, split: Split) -> tuple[RowsByClass, tuple[Any, ...]]:
+    def _transform_rows(self, split: Split[int]) -> tuple[RowsByClass, tuple[Any, ...]]:
         """Return the rows for the SVMs, by the steps that are fitted on the split.
 
         The result also has the test rows of each part, or the reason why they could not
@@ -184,7 +184,7 @@ class GroupFit:
         self,
         matrix: KernelMatrix,
         machines: Machines,
-        split: Split,
+        split: Split[int],
         tests: tuple[Any, ...],
     ) -> tuple[list[Integers], list[Exception]]:
         """Return the errors on each part of the test rows, and the exceptions there."""
@@ -204,8 +204,8 @@ class GroupFit:
         return errors, failures
 
     def _messages_of_stops(
-        self, split: Split, gaps: Floats
-    ) -> Iterator[tuple[FitId, FitMessage]]:
+        self, split: Split[int], gaps: Floats
+    ) -> Iterator[tuple[FitId[int], FitMessage]]:
         """Yield a message for each candidate whose solver stopped early."""
         for candidate, gap in zip(self.candidate_numbers, gaps, strict=True):
             if not gap >= self.svc.tol:  # NaN is not
@@ -270,7 +270,7 @@ class GroupFit:
     def _solve(
         self,
         matrix: KernelMatrix,
-        split: Split,
+        split: Split[int],
         positions: Integers,
         weights: Floats,
         class_weight: Floats,

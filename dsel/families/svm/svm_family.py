@@ -182,7 +182,7 @@ class KernelSVMFamily(Family):
         candidates: Sequence[Candidate],
         X: Features,
         y: Integers,
-        splits: Sequence[Split],
+        splits: Sequence[Split[int]],
         *,
         pool: Pool | None = None,
         cache: Cache,

@@ -23,13 +23,14 @@ from dsel.criteria import get_criterion
 from dsel.criteria.base import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
-from dsel.data.splits import all_rows_split, half_splits
+from dsel.data.splits import OuterNumber, all_rows_split, half_splits
 from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.option_values import ALL_ROWS, ONE_FOLD, Pruning
 from dsel.results.certificate import Certificate
 from dsel.search.design.cv_schemes import (
     CVScheme,
+    indices_of_outer,
     number_of_folds,
     scheme_of_folds,
     scheme_of_pairs,
@@ -330,7 +331,9 @@ def first_fold_scheme(request: SchemeRequest) -> CVScheme:
     """Return the scheme that trains without the first fold alone."""
     scheme = certified_scheme(request)
     first = scheme.fold_splits[:1]
-    return replace(scheme, splits=first, fold_splits=first, all_rows=None)
+    return replace(
+        scheme, splits=indices_of_outer(first), fold_splits=first, all_rows=None
+    )
 
 
 def estimate_scheme(request: SchemeRequest) -> CVScheme:
@@ -345,8 +348,10 @@ def estimate_scheme(request: SchemeRequest) -> CVScheme:
         )
         repeats = check_integer(repeats, "cv", at_least=1)
         halves = half_splits(n_rows, repeats, seed=request.seed)
-        all_rows = all_rows_split(n_rows, number=len(halves))
-        scheme = CVScheme((*halves, all_rows), halves, all_rows, True, repeats)
+        all_rows = all_rows_split(n_rows, number=OuterNumber(len(halves)))
+        scheme = CVScheme(
+            indices_of_outer((*halves, all_rows)), halves, all_rows, True, repeats
+        )
     else:
         scheme = plain_scheme(request, is_certified=False)
     reads_rows = criterion.by_halves or names.LOO_ERRORS in criterion.needs

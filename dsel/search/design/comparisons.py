@@ -24,10 +24,10 @@ from dsel.data.row_random import (
     row_random_at,
     uniform_integers,
 )
+from dsel.data.splits import OuterNumber
 from dsel.losses.base import FoldCounts, PoolCounts, Predictions, Rows, Statistic
 from dsel.losses.calls import count_pair
 from dsel.results.records import older_name
-from dsel.search.design.cv_schemes import OuterNumber
 from dsel.typing import AnyArray, BinCounts, FoldNumbers, RowNumbers, SplitNumbers
 
 UNKNOWN_FOLD: Final = -1

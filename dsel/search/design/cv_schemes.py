@@ -6,10 +6,10 @@ fold j of the model without both, and conversely. Then only the chosen candidate
 trained without fold i, and on all rows. Co-validation trains on random halves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Final, NewType
+from typing import Final, cast
 
 import numpy as np
 from dask.base import tokenize
@@ -20,7 +20,9 @@ from dsel.arrays import Features, Integers
 from dsel.checks import check_integer, show
 from dsel.data.groups import RowGroups
 from dsel.data.splits import (
+    OuterNumber,
     Split,
+    SplitIndex,
     SplitKind,
     fold_splits,
     leave_one_out_split,
@@ -48,14 +50,6 @@ split of each, by whose number families and stores know it.
 """
 
 
-SplitIndex = NewType("SplitIndex", int)
-"""Number of a split that every candidate is trained on: its place in
-`CVScheme.splits`, by which fits are submitted, counted and stored."""
-OuterNumber = NewType("OuterNumber", int)
-"""Number of an outer split: that of the fold that it leaves out, or the number of folds
-for all rows. Only where a search is not nested is it a `SplitIndex`, too."""
-
-
 @dataclass(frozen=True)
 class InnerTest:
     """Errors of a model that one inner search may use: those on one fold."""
@@ -80,14 +74,14 @@ class CVScheme:
     splits; otherwise they are the first of `splits`, with the same numbers.
     """
 
-    splits: tuple[Split, ...]
+    splits: tuple[Split[SplitIndex], ...]
     """The splits on which every candidate is trained. In a nested search they are those
     without each pair of folds, which have their own numbers; otherwise they are
     `fold_splits` and the split on all rows."""
-    fold_splits: tuple[Split, ...]
+    fold_splits: tuple[Split[OuterNumber], ...]
     """The splits without each fold, or half, on whose test rows models are bounded. A
     nested search trains chosen candidates alone on these."""
-    all_rows: Split | None
+    all_rows: Split[OuterNumber] | None
     """The split on all rows; None for a hold-out set."""
     is_plain_random: bool
     """Whether folds were drawn without regard to features and labels."""
@@ -122,7 +116,7 @@ class CVScheme:
         """Number of the split on all rows, after those of the folds."""
         return OuterNumber(len(self.fold_splits))
 
-    def outer_split(self, ref: ModelRef) -> Split:
+    def outer_split(self, ref: ModelRef) -> Split[OuterNumber]:
         """Return the split on which a bounded model is trained."""
         split = self.all_rows if ref is None else self.fold_splits[ref]
         assert split is not None  # a hold-out set has no model of all rows
@@ -130,7 +124,7 @@ class CVScheme:
 
     def outer_number(self, ref: ModelRef) -> OuterNumber:
         """Return the number of the split on which a bounded model is trained."""
-        return OuterNumber(self.outer_split(ref).number)
+        return self.outer_split(ref).number
 
     def split_index(self, ref: ModelRef) -> SplitIndex:
         """Return the place of this split in `splits`; not for nested searches."""
@@ -138,7 +132,7 @@ class CVScheme:
         return SplitIndex(self.outer_split(ref).number)
 
     @property
-    def outer_splits(self) -> tuple[Split, ...]:
+    def outer_splits(self) -> tuple[Split[OuterNumber], ...]:
         """The splits of a nested search that chosen candidates are fitted on.
 
         Empty for other searches.
@@ -183,7 +177,7 @@ class CVScheme:
     @property
     def leave_one_out_number(self) -> SplitIndex | None:
         """Number of the split that holds out every row in turn, or None."""
-        number_of = {split.kind: SplitIndex(split.number) for split in self.splits}
+        number_of = {split.kind: split.number for split in self.splits}
         return number_of.get(SplitKind.LEAVE_ONE_OUT)
 
     @property
@@ -201,6 +195,16 @@ class CVScheme:
     def train_rows(self) -> Integers:
         """Training rows of the models without each fold, shape (n_folds,)."""
         return np.array([len(split.train_rows) for split in self.fold_splits])
+
+
+def indices_of_outer(
+    outer_splits: Sequence[Split[OuterNumber]],
+) -> tuple[Split[SplitIndex], ...]:
+    """Return outer splits as those that all candidates of a search are trained on.
+
+    Where a search is not nested, they are both, and have the same numbers.
+    """
+    return cast(tuple[Split[SplitIndex], ...], tuple(outer_splits))
 
 
 def pairs_of_folds(n_folds: int) -> list[tuple[int, int]]:
@@ -250,7 +254,7 @@ def scheme_of_folds(
         splits = fold_splits(fold_of, is_counted)
     *folds, all_rows = splits
     return CVScheme(
-        splits,
+        indices_of_outer(splits),
         tuple(folds),
         all_rows,
         n_folds is not None,
@@ -297,7 +301,7 @@ def scheme_of_pairs(
     is_counted = None if row_groups is None else row_groups.draw_rows(seed)
     *folds, all_rows = fold_splits(fold_of, is_counted)
     rows_of = [np.flatnonzero(fold_of == fold) for fold in range(n_folds)]
-    splits = list[Split]()
+    splits = list[Split[SplitIndex]]()
     inner_tests = list[InnerTest]()
     # A model without two folds serves two searches: each reads the fold that the other
     # one leaves out. Five searches therefore take 10 fits for each candidate, not 20.
@@ -320,8 +324,9 @@ def scheme_of_pairs(
         for q, train in enumerate(quarters):
             test = quarters[(q + 2) % 4]
             fold = q % 2
-            splits.append(Split(q, SplitKind.QUARTER, (q,), train, test))
-            inner_tests.append(InnerTest(1 - fold, SplitIndex(q), 0, fold, len(test)))
+            split_number = SplitIndex(q)
+            splits.append(Split(split_number, SplitKind.QUARTER, (q,), train, test))
+            inner_tests.append(InnerTest(1 - fold, split_number, 0, fold, len(test)))
     n_first = 4 if n_folds == 2 else n_folds
     return CVScheme(
         tuple(splits),
@@ -339,7 +344,7 @@ def with_leave_one_out(scheme: CVScheme, n_rows: int) -> CVScheme:
     """Return the scheme that also counts leave-one-out errors."""
     if scheme.leave_one_out_number is not None:
         return scheme
-    added = leave_one_out_split(n_rows, number=len(scheme.splits))
+    added = leave_one_out_split(n_rows, number=SplitIndex(len(scheme.splits)))
     return replace(scheme, splits=(*scheme.splits, added))
 
 

@@ -18,12 +18,13 @@ from dsel import names
 from dsel.arrays import Bools, Floats, Integers
 from dsel.checks import show
 from dsel.data.pool import PoolSlice
+from dsel.data.splits import SplitIndex
 from dsel.families.family import FitId
 from dsel.results.cube import error_rates
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.results.records import from_record
 from dsel.search.design.comparisons import Comparison, QueriedRows
-from dsel.search.design.cv_schemes import CVScheme, SplitIndex
+from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.engine.jobs import (
     CandidateGroup,
     CountedJob,
@@ -240,7 +241,9 @@ class FitTable:
     """Whether each candidate was ever beaten, by the pruner of the search."""
     needed_fits: Bools = field(init=False)
     """Whether each fit can still change what is chosen; see `apply_pruning`."""
-    messages: dict[FitId, FitMessage] = field(init=False, default_factory=dict)
+    messages: dict[FitId[SplitIndex], FitMessage] = field(
+        init=False, default_factory=dict
+    )
     candidate_keys: tuple[str, ...] = field(init=False)
     """Key of each candidate in the store."""
     candidates_of_group: list[Integers] = field(init=False)

@@ -13,10 +13,10 @@ from dsel.bounds.cross_validation import best_fold_number
 from dsel.criteria import Settings
 from dsel.criteria.base import Criterion
 from dsel.data.pool import PoolSlice
+from dsel.data.splits import SplitIndex
 from dsel.families.family import FitId
 from dsel.results.fit_messages import FitMessage
 from dsel.search.design.comparisons import UNKNOWN_FOLD, Comparison
-from dsel.search.design.cv_schemes import SplitIndex
 from dsel.search.engine.counts import (
     DataSizes,
     ExhaustiveCounts,
@@ -39,7 +39,7 @@ class ExhaustiveTable(FitTable):
     """Comparisons of models on the pool; empty without one."""
     slices: InitVar[tuple[PoolSlice, ...]]
     """Slices of the pool; empty without comparisons."""
-    tokens: dict[FitId, str] = field(init=False, default_factory=dict)
+    tokens: dict[FitId[SplitIndex], str] = field(init=False, default_factory=dict)
     """Token of the model of each fit, which identifies it."""
     changed_candidates: set[int] = field(init=False, default_factory=set)
     """Candidates with a fit that gave another model when it was repeated."""

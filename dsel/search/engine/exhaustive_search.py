@@ -16,12 +16,11 @@ from typing import ClassVar, Final
 import numpy as np
 
 from dsel.data.cache import process_cache
-from dsel.data.splits import Split, SplitKind
+from dsel.data.splits import Split, SplitIndex, SplitKind
 from dsel.families.family import Family, FitCounts, FitId, FittedGroup
 from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Finished, Inputs, Output
 from dsel.search.design.comparisons import Comparison
-from dsel.search.design.cv_schemes import SplitIndex
 from dsel.search.engine.count_batch import ComparedModels, ModelSets, count_slice
 from dsel.search.engine.exact_pruner import ExhaustiveTable
 from dsel.search.engine.fit_batch import (
@@ -58,7 +57,7 @@ class KeptGroup:
     """Fitted models, with a token that identifies each."""
 
     fitted_group: FittedGroup
-    tokens: Mapping[FitId, str]
+    tokens: Mapping[FitId[SplitIndex], str]
     """Tokens of the models; they are made where the model was fitted, since a
     transferred model may have another pickle."""
 
@@ -238,7 +237,9 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
     """Fits of all candidates, and passes over the pool with their models."""
 
     batch_type: ClassVar[type[FitBatch]] = FitAndKeepBatch
-    task_of_model: dict[FitId, str] = field(init=False, default_factory=dict)
+    task_of_model: dict[FitId[SplitIndex], str] = field(
+        init=False, default_factory=dict
+    )
     """Key of the task that has fitted each model. Dask keeps a task's output on its
     worker only while its key is needed, so that models are found by it."""
     keeping_tasks: set[str] = field(init=False, default_factory=set)

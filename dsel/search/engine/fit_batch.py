@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from dsel.arrays import Features, Integers
 from dsel.data.cache import LastUseCache, process_cache
 from dsel.data.labeled import LabeledRows
-from dsel.data.splits import Split
+from dsel.data.splits import NumberT, Split, SplitIndex
 from dsel.families.family import Cache, FitCounts, FitId, FittedGroup
 from dsel.losses import calls
 from dsel.losses.base import NO_PREDICTION, Counts, Loss, Rows, no_predictions
@@ -92,7 +92,7 @@ class ChosenFitBatch:
         return Output([ChosenFit(self.job, result, fitted_group, counts_on_fold)])
 
 
-def split_of(scheme: CVScheme, job: FitJob) -> Split:
+def split_of(scheme: CVScheme, job: FitJob) -> Split[SplitIndex]:
     """Return the split of a job, without the rows that the job does not test."""
     split = scheme.splits[job.split_number]
     return split if job.part_number is None else split.test_only(job.part_number)
@@ -129,9 +129,9 @@ def make_results(
     labeled: LabeledRows,
     loss: Loss,
     candidate_numbers: Sequence[int],
-    split: Split,
+    split: Split[NumberT],
     fitted_group: FittedGroup,
-    tokens: Mapping[FitId, str] = MappingProxyType({}),
+    tokens: Mapping[FitId[NumberT], str] = MappingProxyType({}),
 ) -> tuple[FitResult, ...]:
     """Return the results of candidates on a split, with scores by the plan's loss."""
     column = fitted_group.split_numbers.index(split.number)
@@ -154,7 +154,7 @@ def make_results(
 def make_result(
     fit_counts: FitCounts,
     index: tuple[int, int],
-    fit: FitId,
+    fit: FitId[int],
     token: str = "",
     scores: Sequence[float] = (),
 ) -> FitResult:
@@ -171,7 +171,7 @@ def fit_splits(
     context: JobContext,
     candidate_group: CandidateGroup,
     candidate_numbers: Collection[int],
-    splits: Sequence[Split],
+    splits: Sequence[Split[int]],
     cache: Cache | None = None,
 ) -> FittedGroup:
     """Fit candidates of a group on some splits, and count their errors."""
@@ -200,7 +200,7 @@ def score_candidates(
     labeled: LabeledRows,
     loss: Loss,
     fitted_group: FittedGroup,
-    split: Split,
+    split: Split[int],
     part_number: int,
 ) -> list[float]:
     """Return the score of each candidate on one part of a split's test rows."""
@@ -232,7 +232,7 @@ def score_candidates(
 
 def count_statistics(
     context: JobContext,
-    split: Split,
+    split: Split[int],
     fitted_group: FittedGroup,
     result: FitResult | None = None,
 ) -> tuple[Counts, ...]:
@@ -287,16 +287,18 @@ def predict_labeled_rows(
     return predictions
 
 
-def model_tokens(fitted_group: FittedGroup, fits: Iterable[FitId]) -> dict[FitId, str]:
+def model_tokens(
+    fitted_group: FittedGroup, fits: Iterable[FitId[NumberT]]
+) -> dict[FitId[NumberT], str]:
     """Return the token of each model; fits that failed have none."""
-    tokens = {}
+    tokens = dict[FitId[NumberT], str]()
     for fit in fits:
         with suppress(KeyError):
             tokens[fit] = fitted_group.token(*fit)
     return tokens
 
 
-def fail_row_mixers(fitted_group: FittedGroup, split: Split, X: Features) -> None:
+def fail_row_mixers(fitted_group: FittedGroup, split: Split[int], X: Features) -> None:
     """Mark models as failed that predict a row differently alone than among others.
 
     The check predicts training rows, so that no choice depends on test rows. A single

@@ -13,12 +13,11 @@ from typing import ClassVar, Final, Generic, Self
 import numpy as np
 
 from dsel.arrays import Bools, Floats
-from dsel.data.splits import SplitKind
+from dsel.data.splits import SplitIndex, SplitKind
 from dsel.families.family import FitId
 from dsel.results.records import to_record
 from dsel.runtime.progress import Progress
 from dsel.runtime.tasks import Finished, Task
-from dsel.search.design.cv_schemes import SplitIndex
 from dsel.search.engine.fit_batch import FitBatch
 from dsel.search.engine.fit_order import (
     TaskSlots,
@@ -71,7 +70,7 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
     growth of a bound since then predicts the growth by the next folds."""
     batch_size: BatchSize = field(init=False)
     queue: JobQueue[FitJob, FittedJob] = field(init=False)
-    single_tests: dict[FitId, dict[int, FitResult]] = field(
+    single_tests: dict[FitId[SplitIndex], dict[int, FitResult]] = field(
         init=False, default_factory=dict
     )
     """Results of fits whose two parts are tested one by one, by the tested part."""

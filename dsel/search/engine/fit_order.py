@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dsel.arrays import Bools, Floats
-from dsel.search.design.cv_schemes import SplitIndex
+from dsel.data.splits import SplitIndex
 from dsel.search.engine.counts import FitTable
 from dsel.search.engine.jobs import FitStatus
 
@@ -71,7 +71,7 @@ def order_best_first(
         split_number = SplitIndex(int(np.argmax(waiting_fits[candidate])))
         # Until all folds are counted they may still prune the fit on all rows.
         waits_for_folds = unknown[candidate, : scheme.n_folds].any()
-        is_all_rows = scheme.splits[split_number] is scheme.all_rows
+        is_all_rows = scheme.splits[split_number].is_all_rows
         if not (is_all_rows and waits_for_folds):
             yield int(table.group_of_candidate[candidate]), split_number
 

@@ -18,7 +18,7 @@ from dsel.arrays import Estimator
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.pool_parts import SampledRows
-from dsel.data.splits import Split
+from dsel.data.splits import Split, SplitIndex
 from dsel.families.family import Candidate, Family, FittedGroup
 from dsel.losses.base import Counts
 from dsel.losses.declared import DeclaredLosses
@@ -26,7 +26,7 @@ from dsel.results.fit_messages import FitMessage, FitProblem, message_of_text
 from dsel.results.records import older_name, to_record
 from dsel.search.design.baseline import Baseline
 from dsel.search.design.comparisons import QueriedRows
-from dsel.search.design.cv_schemes import CVScheme, ModelRef, SplitIndex
+from dsel.search.design.cv_schemes import CVScheme, ModelRef
 from dsel.typing import Model
 
 
@@ -181,7 +181,7 @@ class FitResult:
         message = FitMessage(FitProblem.FAILED, why)
         return cls(FitStatus.FAILED, float("nan"), message=message)
 
-    def predicts_none_of(self, split: Split) -> bool:
+    def predicts_none_of(self, split: Split[int]) -> bool:
         """Return whether `predict` of the model raised on all test rows of its split.
 
         Then all of them count as errors. If it raised on only one of two parts, the
@@ -194,7 +194,7 @@ class FitResult:
         return all(n_errors == len(rows) for n_errors, rows in parts if len(rows))
 
 
-def join_tests(tests: tuple[FitResult, FitResult], split: Split) -> FitResult:
+def join_tests(tests: tuple[FitResult, FitResult], split: Split[int]) -> FitResult:
     """Return the result of a fit without two folds, each of which was tested alone.
 
     If a test failed, the search that reads it never chooses the candidate; the other

@@ -13,7 +13,7 @@ import numpy as np
 from dsel.arrays import Floats
 from dsel.cards import ShownRow, render_card
 from dsel.checks import check_integer
-from dsel.data.splits import all_rows_split
+from dsel.data.splits import OuterNumber, all_rows_split
 from dsel.errors import OldName
 from dsel.families.family import FitId
 from dsel.results.caveats import texts_that_void_nothing
@@ -253,7 +253,7 @@ class Plan:
         [0, 0]
         """
         last = self.search.n_candidates - 1
-        split = all_rows_split(self.search.labeled.n_rows)
+        split = all_rows_split(self.search.labeled.n_rows, number=OuterNumber(0))
         candidate_number = check_integer(
             candidate, "candidate", at_least=0, at_most=last
         )
@@ -301,7 +301,7 @@ class Plan:
         >>> [(number, model.C) for number, model in plan.models()]
         [(0, 0.1), (1, 1.0)]
         """
-        split = all_rows_split(self.search.labeled.n_rows)
+        split = all_rows_split(self.search.labeled.n_rows, number=OuterNumber(0))
         for candidate_group in self.search.context.candidate_groups:
             candidate_numbers = tuple(
                 candidate.number for candidate in candidate_group.candidates
