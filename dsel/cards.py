@@ -68,7 +68,7 @@ def render_card(
         if kind == "row":
             parts.append(_table(list(group)))
         elif kind == "named":
-            parts.append(f"<dl>{''.join(_listed(group))}</dl>")
+            parts.append(f"<dl>{''.join(_definition_list(group))}</dl>")
         else:
             for _, text in group:
                 name = "" if n_lines else ' class="dsel-head"'
@@ -113,7 +113,7 @@ def _kind_of(row: ShownRow) -> str:
     return "named" if row[0] else "line"
 
 
-def _listed(rows: Iterable[ShownRow]) -> Iterator[str]:
+def _definition_list(rows: Iterable[ShownRow]) -> Iterator[str]:
     """Yield named texts as a list; texts that follow each other share their name."""
     for name, group in groupby(rows, key=itemgetter(0)):
         yield f"<dt>{escape(name)}</dt>"

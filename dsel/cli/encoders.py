@@ -158,7 +158,9 @@ def _undecided_error(
     pool_columns: Collection[str] | None,
 ) -> UndecidedError:
     """Return the error that names columns without an encoder, and what decides them."""
-    sorted_columns = _sort_undecided(undecided, X, why_texts, has_groups, pool_columns)
+    sorted_columns = _classify_columns(
+        undecided, X, why_texts, has_groups, pool_columns
+    )
     shown = "; ".join(
         reason.text
         if (reason := why_texts.get(column.name))
@@ -235,7 +237,7 @@ def _belong(owner: str) -> str:
     )
 
 
-def _sort_undecided(
+def _classify_columns(
     undecided: Sequence[Column],
     X: pd.DataFrame,
     why_texts: Mapping[str, TextReason],
@@ -328,7 +330,7 @@ def _ways_to_decide(
         others = [o for o in readings[0] if o not in as_numbers]
         ways.insert(1, [*others, *as_texts, *_options(rest, ids, likely)])
     if undecided.keys:  # their names may mislead
-        ways.append(_with_measured(first, undecided.keys))
+        ways.append(_read_keys_as_numbers(first, undecided.keys))
     if reasons:
         ways.append(_options(dropped, ids, likely))
     return ways
@@ -378,7 +380,7 @@ def _options(
     return [(name, value) for name, value in options if value]
 
 
-def _with_measured(options: ShellOptions, keys: Collection[str]) -> ShellOptions:
+def _read_keys_as_numbers(options: ShellOptions, keys: Collection[str]) -> ShellOptions:
     """Return options that read keys as numbers, where others make them no features."""
     changed = list[tuple[str, str] | Correction]()
     for option in options:

@@ -20,7 +20,7 @@ from dsel.data.frames import native
 from dsel.data.identity import content_hash
 from dsel.data.labeled import labels_of
 from dsel.data.pool import Pool
-from dsel.data.row_random import canonical_text, derive_seed
+from dsel.data.row_random import canonical_text, child_seed
 from dsel.data.splits import Split
 from dsel.families.ensemble_sizes import size_parameter
 from dsel.families.estimator_kinds import reads_marks
@@ -332,9 +332,9 @@ class ScikitLearnFamily(Family):
         shared, _ = split_params(candidate.estimator, dict.fromkeys(names))
         identity = self.seed_text(candidate)
         return {
-            name: derive_seed(self.seed, name, split.name)
+            name: child_seed(self.seed, name, split.name)
             if name in shared
-            else derive_seed(self.seed, identity, split.name, name)
+            else child_seed(self.seed, identity, split.name, name)
             for name in names
         }
 

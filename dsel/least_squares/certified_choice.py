@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.checks import check_choice, raise_first
-from dsel.data.splits import Split, SplitIndex
+from dsel.data.splits import Split
 from dsel.errors import Words, rename_in_errors
-from dsel.families.family import FitId
 from dsel.least_squares.closed_form import EPS
 from dsel.least_squares.estimators import KernelLeastSquares
 from dsel.least_squares.loss_cube import axes_of
@@ -31,11 +30,9 @@ from dsel.losses.regression import mean_squared_error
 from dsel.option_values import ALL_ROWS, FORGOTTEN_GROUPS
 from dsel.results.candidate_tables import content_token
 from dsel.results.cube import with_criterion_values
-from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.counts import FitTable
 from dsel.search.engine.inner_searches import InnerSearches
-from dsel.search.engine.jobs import FitStatus
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_inputs import CallerSettings
@@ -188,19 +185,9 @@ def certify(
     search = plan.search
     scheme, candidate_groups = search.scheme, search.context.candidate_groups
     table = FitTable(scheme, candidate_groups, search.n_candidates)
-    is_usable = reasons == ""
     # The closed form has computed all inner fits, so the table is filled at once and
-    # the inner searches read it like one of real fits. Residuals are numbers, which
-    # have no errors.
-    table.scores[:], table.errors[:], table.predicting_fits[:] = losses, 0, True
-    table.fit_status[:] = np.where(
-        is_usable[:, np.newaxis], FitStatus.DONE, FitStatus.FAILED
-    )
-    if len(scheme.splits):  # a single candidate needs no inner splits
-        unusable = np.flatnonzero(~is_usable).tolist()
-        for candidate in unusable:
-            message = FitMessage(FitProblem.FAILED, reasons[candidate])
-            table.messages[FitId(candidate, SplitIndex(0))] = message
+    # the inner searches read it like one of real fits.
+    table.fill(losses, reasons.tolist())
     run = Run(search, plan.facts, RunOptions(client=client, n_jobs=n_jobs))
     inner = InnerSearches(scheme, search.prune)
     pool_findings = check_pool(run)

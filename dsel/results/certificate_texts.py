@@ -9,6 +9,9 @@ from math import isclose, isfinite, isnan
 from typing import TYPE_CHECKING, Final
 
 from dsel.cards import ShownRow
+from dsel.losses.by_class import Recall
+from dsel.losses.regression import Beyond
+from dsel.losses.texts import loss_of_text
 from dsel.option_values import ALL_ROWS
 from dsel.results.assumptions import assumption_rows
 from dsel.results.caveats import caveat_rows, warnings_first
@@ -77,7 +80,7 @@ def _no_bound(bound: "Certificate") -> str:
         return f"{begin}: some predictions are NaN or infinite"
     if bound.has_old_rows_alone:
         return f"{begin}: no new rows in the pool"
-    if bound.has_large_pool_term and bound.loss.startswith("recall("):
+    if bound.has_large_pool_term and isinstance(loss_of_text(bound.loss), Recall):
         return f"{begin}: models may differ on as many pool rows as the class has"
     if bound.has_large_pool_term:
         return f"{begin}: the pool's part alone is above {bound.most}"
@@ -204,7 +207,7 @@ def part_of_labels(bound: "Certificate") -> str:
     if bound.is_tolerance:
         level = f"{100 * (1 - bound.fraction):.3g}%"
         return f"which fewer may exceed, since the pool has a part of the {level}"
-    if bound.loss.startswith("beyond("):
+    if isinstance(loss_of_text(bound.loss), Beyond):
         return "that are off by more than 4/5 of the distance"
     return "of another fold than that of the other bound"
 

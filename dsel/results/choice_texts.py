@@ -71,7 +71,7 @@ def choice_rows(choice: "Choice") -> list[ShownRow]:
             bound = other.certificate
             line = bound.headline_after("that both bounds hold", printed)
             # Parts of a distance need more words than the line has: the page has them.
-            is_short = bound.is_rate and _is_explained(choice)
+            is_short = bound.is_rate and _prints_terms(choice)
             lines.append(line + f": {_terms(choice, bound)}" * is_short)
             lines += _why_below_estimate(bound, printed)
             printed += bound.reasons[:1]
@@ -386,13 +386,13 @@ def unprinted_notes(choice: "Choice") -> list[str]:
 
 def why_much_larger(choice: "Choice") -> list[str]:
     """Return why the bound of the model of all rows is much larger."""
-    if not _is_explained(choice):
+    if not _prints_terms(choice):
         return []
     bound = choice.certificates[ALL_ROWS]
     return [f"the {bound.model_text} has the larger bound: {_terms(choice, bound)}"]
 
 
-def _is_explained(choice: "Choice") -> bool:
+def _prints_terms(choice: "Choice") -> bool:
     """Return whether the line of the larger bound has its parts."""
     bound = choice.certificates.get(ALL_ROWS)
     # Where the bound excludes nothing, the reason for that is printed instead.

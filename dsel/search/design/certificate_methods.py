@@ -175,32 +175,28 @@ def choose_method(request: SchemeRequest) -> CertificateMethod:
             f"`criterion` is for estimates, but `certificate` is {certificate!r}; "
             f"leave one of them out."
         )
-    check_candidate_kind(method, request)
+    check_candidate_kind(method, is_regression=request.labeled.is_regression)
     method.check_options(method, request)
     return method
 
 
-def check_candidate_kind(method: CertificateMethod, request: SchemeRequest) -> None:
+def check_candidate_kind(method: CertificateMethod, *, is_regression: bool) -> None:
     """Raise ValueError if the method is for regressors only, or classifiers only."""
     ranks_regressors = method.criterion.is_regression
     raise_first(
         (
-            request.labeled.is_regression
-            and method.is_guarantee
-            and not method.allows_regression,
+            is_regression and method.is_guarantee and not method.allows_regression,
             f"`certificate` {method.name!r} is for classifiers; regressors have "
             f"{names_of_methods(lambda m: m.allows_regression)}, and for a hold-out "
             f"set of your own dsel.certify(model, X, y, cv='prefit').",
         ),
         (
-            request.labeled.is_regression
-            and not method.is_guarantee
-            and not ranks_regressors,
+            is_regression and not method.is_guarantee and not ranks_regressors,
             f"`criterion` of regressors is 'mean_squared_error', got "
             f"{show(method.ranks_by)}; leave it out.",
         ),
         (
-            ranks_regressors and not request.labeled.is_regression,
+            ranks_regressors and not is_regression,
             "`criterion` 'mean_squared_error' is that of regressors; use 'cv_error'.",
         ),
     )

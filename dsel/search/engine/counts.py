@@ -213,7 +213,11 @@ def records_of(kind: str, records: Records) -> Iterator[tuple[list[str], Record]
 
 @dataclass(eq=False)
 class FitTable:
-    """Fits by candidate and split, and their counts; no worker writes to it.
+    """Fits by candidate and split, and their counts.
+
+    It belongs to the loop of fits, which alone changes it, by its methods: pruners, the
+    queue, workers and displays read it, and return what should change. Before a loop
+    begins, it gets the counts of an earlier run, or those of a closed form.
 
     Names that end with ``_fits``, and `failed_tests`, are flags of fits,
     (n_candidates, n_splits), those with ``_candidates`` flags of candidates,
@@ -275,6 +279,27 @@ class FitTable:
         self.group_of_candidate = np.zeros(self.n_candidates, np.int64)
         for group_number, candidates in enumerate(self.candidates_of_group):
             self.group_of_candidate[candidates] = group_number
+
+    @property
+    def waiting_fits(self) -> Bools:
+        """Whether each fit is needed and not submitted."""
+        is_open = (self.fit_status == FitStatus.OPEN) & self.needed_fits
+        return np.asarray(is_open & self.active_candidates[:, np.newaxis])
+
+    def fill(self, scores: Floats, reasons: Sequence[str]) -> None:
+        """Write the scores of all fits of regressors at once, those of a closed form.
+
+        `scores` are of shape (n_candidates, n_splits, 2). `reasons` has the reason why
+        a candidate cannot be chosen, "" where it can.
+        """
+        # Residuals are numbers, which have no errors.
+        self.scores[:], self.errors[:], self.predicting_fits[:] = scores, 0, True
+        for candidate, reason in enumerate(reasons):
+            status = FitStatus.FAILED if reason else FitStatus.DONE
+            self.fit_status[candidate] = status
+            if reason and len(self.scheme.splits):  # a single candidate needs no splits
+                message = FitMessage(FitProblem.FAILED, reason)
+                self.messages[FitId(candidate, SplitIndex(0))] = message
 
     def note_submission(
         self, candidate_numbers: Sequence[int], split_number: SplitIndex

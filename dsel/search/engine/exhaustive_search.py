@@ -332,7 +332,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         # Joining copies the models, and a block needs memory too.
         most_nbytes = min(MODELS_NBYTES, self.engine.executor.slot_memory // 4)
         sizes = np.cumsum([self.model_nbytes[int(n)] for n in ready])
-        all_fitted = not (self.queue.unfinished_jobs or self.waiting_fits.any())
+        all_fitted = not (self.queue.unfinished_jobs or table.waiting_fits.any())
         if not (all_fitted or leads or sizes[-1] >= most_nbytes):
             return ()
         # A candidate whose models alone exceed the limit has a pass of its own.

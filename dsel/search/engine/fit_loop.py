@@ -107,16 +107,10 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
         self.lower_bounds = decision.lower_bounds
         self.table.apply_pruning(decision.needed_fits, decision.beaten_candidates)
 
-    @property
-    def waiting_fits(self) -> Bools:
-        """Whether each fit is needed and not submitted, (n_candidates, n_splits)."""
-        is_open = (self.table.fit_status == FitStatus.OPEN) & self.table.needed_fits
-        return np.asarray(is_open & self.table.active_candidates[:, np.newaxis])
-
     def next_jobs(self) -> list[FitJob]:
         """Return the best open fits, as the jobs of one task; or none."""
         table, n_slots = self.table, self.engine.executor.n_slots
-        waiting_fits = self.waiting_fits
+        waiting_fits = table.waiting_fits
         n_groups = len(np.unique(table.group_of_candidate[waiting_fits.any(axis=1)]))
         # This number is an estimate: one job fits all open candidates of a group on a
         # split.
@@ -192,7 +186,7 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
         # A worker may drop the cached data of a group, such as its Gram matrix, when no
         # fit of this group is left to submit. If one is tried again, its data are
         # computed again.
-        waits = self.waiting_fits.any(axis=1)
+        waits = table.waiting_fits.any(axis=1)
         still_waiting = set(table.group_of_candidate[waits].tolist())
         ending = frozenset({job.group_number for job in jobs} - still_waiting)
         batch = self.batch_type(tuple(jobs), ending)

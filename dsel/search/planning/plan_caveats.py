@@ -281,7 +281,9 @@ def known_assumptions(
     if violation:
         known.append(Assumption("A1", VIOLATED, violation))
     elif search_inputs.row_groups is not None and search.scheme.is_plain_random:
-        known.append(Assumption("A1", DECLARED, says=text_on_groups(search)))
+        column = None if search.row_groups is None else search.row_groups.column
+        says = OF_GROUPS.format(f" by {column!r}" if column else "")
+        known.append(Assumption("A1", DECLARED, says=says))
     elif search_inputs.row_groups is not None or "groups" in search_inputs.fit_params:
         known.append(Assumption("A1", VIOLATED, IN_GROUPS))
     else:
@@ -295,12 +297,6 @@ def known_assumptions(
         if fitting.other_records:
             known.append(Assumption("A3", DECLARED, OTHER_RECORDS))
     return full_list(known, has_pool=has_pool)
-
-
-def text_on_groups(search: PlannedSearch) -> str:
-    """Return A1 of rows in groups, with the name of the column that has the keys."""
-    column = None if search.row_groups is None else search.row_groups.column
-    return OF_GROUPS.format(f" by {column!r}" if column else "")
 
 
 USELESS: Final = 0.9
@@ -476,11 +472,9 @@ def note_on_possible_bound(search: PlannedSearch, most: float = LARGE) -> str:
     )
 
 
-def _fewer_folds(
-    search: PlannedSearch, is_enough: Callable[[int], bool]
-) -> list[ShellOptions]:
+def _fewer_folds(n_folds: int, is_enough: Callable[[int], bool]) -> list[ShellOptions]:
     """Return the option for the most folds, fewer than now, whose rows are enough."""
-    folds = [k for k in (3, 2) if k < search.scheme.n_folds and is_enough(k)]
+    folds = [k for k in (3, 2) if k < n_folds and is_enough(k)]
     return [[("--cv", str(k))] for k in folds[:1]]
 
 
@@ -496,7 +490,7 @@ def _check_finite_tolerance(search: PlannedSearch) -> None:
     named = name_counted_rows(few_rows, scheme, search.row_groups)
     if not named:
         return
-    ways = _fewer_folds(search, lambda k: not main.caveats(y, k, delta))
+    ways = _fewer_folds(scheme.n_folds, lambda k: not main.caveats(y, k, delta))
     if fraction := largest_fraction(len(y), scheme.n_folds, delta):
         smaller = f"error_quantile={fraction:g}"
         # One of both applies: the loss is the default, or it was named.
@@ -518,7 +512,8 @@ def check_possible_bound(search: PlannedSearch) -> None:
         raise UndecidedError(
             f"{name} too few rows for a bound of {what!r}: {note}.",
             *_fewer_folds(
-                search, lambda k: smallest_limit(search, n_folds=k) <= USELESS
+                search.scheme.n_folds,
+                lambda k: smallest_limit(search, n_folds=k) <= USELESS,
             ),
         )
     if search.method.is_nested:

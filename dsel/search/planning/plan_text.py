@@ -11,6 +11,7 @@ from dsel.bounds.queried_differences import QUERY_SHARES
 from dsel.cards import ShownRow
 from dsel.checks import listing
 from dsel.data.cache import nbytes_of
+from dsel.losses.baseline_difference import BaselineDifference
 from dsel.option_values import ONE_FOLD, Pruning
 from dsel.results.caveats import Effect, collect_caveats, make_caveats
 from dsel.results.params_texts import short_names
@@ -108,7 +109,7 @@ def plan_rows(
                 f"rows"
             ),
             "certificate": _certificate_text(search),
-            **_baseline(search),
+            **_baseline_rows(search.context.losses.baseline_difference, search.delta),
             "seed": str(search.seed),
         }
     violated = [
@@ -248,14 +249,15 @@ def _certificate_text(search: PlannedSearch) -> str:
     return text
 
 
-def _baseline(search: PlannedSearch) -> dict[str, str]:
+def _baseline_rows(
+    difference: BaselineDifference | None, delta: float
+) -> dict[str, str]:
     """Return a text about the baseline by its name; empty without a baseline."""
-    difference = search.context.losses.baseline_difference
     if difference is None:
         return {}
     what, *other_texts = dict.fromkeys(difference.described)
     what = "always predicting the largest class" if other_texts else what
     return {
         "baseline": f"whether the models err less than {what}, at delta="
-        f"{search.delta:g} of its own"
+        f"{delta:g} of its own"
     }

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from dsel.arrays import ArrayLike, Estimator
 from dsel.checks import show
-from dsel.families.estimator_kinds import check_has_learned
+from dsel.families.estimator_kinds import check_fitted
 from dsel.losses.base import Loss
 from dsel.losses.texts import LOSSES, name_of_text
 from dsel.typing import AnyArray, GroupsLike, LabelsLike, Model, Procedure
@@ -44,7 +44,7 @@ class FunctionEstimator(BaseEstimator):
                 f"{show(model)}, which {lacks}."
             )
         if isinstance(model, BaseEstimator):
-            check_has_learned(
+            check_fitted(
                 model,
                 f"the function passed as `model` must return a fitted {self.kind}, "
                 "but its %(name)s is not fitted; call `fit` before it is returned.",
