@@ -28,7 +28,7 @@ for all rows. Only where a search is not nested is it a `SplitIndex`, too."""
 Number_co = TypeVar("Number_co", bound=int, covariant=True)
 """Kind of a number of splits: `SplitIndex` or `OuterNumber`; int where only the splits
 of one call are told apart."""
-NumberT = TypeVar("NumberT", bound=int)
+Number = TypeVar("Number", bound=int)
 
 MOST_SPLITS: Final = 10_000
 """Largest number of splits of a splitter; no real search needs more."""
@@ -261,8 +261,8 @@ def leave_one_out_split(n_rows: int, *, number: SplitIndex) -> Split[SplitIndex]
 
 
 def _make_split(
-    number: NumberT, kind: SplitKind, numbers: tuple[int, ...], in_test: Bools
-) -> Split[NumberT]:
+    number: Number, kind: SplitKind, numbers: tuple[int, ...], in_test: Bools
+) -> Split[Number]:
     rows = np.flatnonzero(~in_test), np.flatnonzero(in_test)
     return Split(number, kind, numbers, *rows)
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 from dsel.arrays import Features, Integers
 from dsel.data.cache import LastUseCache, process_cache
 from dsel.data.labeled import LabeledRows
-from dsel.data.splits import NumberT, Split, SplitIndex
+from dsel.data.splits import Number, Split, SplitIndex
 from dsel.families.family import Cache, FitCounts, FitId, FittedGroup
 from dsel.losses import calls
 from dsel.losses.base import NO_PREDICTION, Counts, Loss, Rows, no_predictions
@@ -129,9 +129,9 @@ def make_results(
     labeled: LabeledRows,
     loss: Loss,
     candidate_numbers: Sequence[int],
-    split: Split[NumberT],
+    split: Split[Number],
     fitted_group: FittedGroup,
-    tokens: Mapping[FitId[NumberT], str] = MappingProxyType({}),
+    tokens: Mapping[FitId[Number], str] = MappingProxyType({}),
 ) -> tuple[FitResult, ...]:
     """Return the results of candidates on a split, with scores by the plan's loss."""
     column = fitted_group.split_numbers.index(split.number)
@@ -288,10 +288,10 @@ def predict_labeled_rows(
 
 
 def model_tokens(
-    fitted_group: FittedGroup, fits: Iterable[FitId[NumberT]]
-) -> dict[FitId[NumberT], str]:
+    fitted_group: FittedGroup, fits: Iterable[FitId[Number]]
+) -> dict[FitId[Number], str]:
     """Return the token of each model; fits that failed have none."""
-    tokens = dict[FitId[NumberT], str]()
+    tokens = dict[FitId[Number], str]()
     for fit in fits:
         with suppress(KeyError):
             tokens[fit] = fitted_group.token(*fit)
