@@ -244,8 +244,9 @@ class Certificate(Renderable):
             notes = [certificate_texts.note_on_estimate(self)] * self.is_below_estimate
             notes += filter(None, [certificate_texts.note_on_duplicates(self)])
             caveats += make_caveats(Effect.INFO, notes)
-            if self.needs_labels:
-                text = certificate_texts.note_on_labels(self, LARGE)
+            # Where `why_nothing` tells that the model is poor, nothing is left to say.
+            if self.needs_labels and not (self.says_nothing and self.errs_mostly):
+                text = certificate_texts.note_on_labels(self)
                 caveats.append(Caveat(Effect.INFO, text, is_about_labels=True))
         return collect_caveats(caveats)
 
@@ -289,6 +290,11 @@ class Certificate(Renderable):
         is_large = self.is_rate and self.number > LARGE * self.largest
         has_new_rows = not self.n_unlabeled or self.n_duplicates < self.n_unlabeled
         return has_new_rows and (is_large or self.says_nothing)
+
+    @property
+    def errs_mostly(self) -> bool:
+        """Whether the estimate alone is so large that a better model is needed."""
+        return self.is_rate and self.estimate_where_fitted > LARGE * self.largest
 
     @property
     def is_tolerance(self) -> bool:

@@ -86,10 +86,12 @@ def _no_bound(bound: "Certificate") -> str:
         return f"{begin}: the pool's part alone is above {bound.most}"
     if bound.has_short_pool:
         return f"{begin}: too few pool rows"
-    if bound.label_term < bound.largest:
-        return f"{begin}: too few {rows} and pool rows"
     if bound.estimate >= bound.largest:
         return f"{begin}: no prediction was right"
+    if bound.errs_mostly:
+        return f"{begin}: the estimate is {bound.about(bound.estimate_where_fitted)}"
+    if bound.is_sum and bound.label_term < bound.largest:
+        return f"{begin}: too few {rows} and pool rows"
     return f"{begin}: too few {rows}"
 
 
@@ -124,6 +126,8 @@ def why_nothing(bound: "Certificate") -> str:
             f"not show how often models differ on new rows; pass other rows as the "
             f"pool"
         )
+    if bound.errs_mostly:
+        return _needs_better_model(bound)
     if isfinite(bound.disagreement_term) and bound.label_term < bound.largest:
         first, second, _ = _round_parts(bound)
         reason = (
@@ -251,18 +255,19 @@ def note_on_estimate(bound: "Certificate") -> str:
     )
 
 
-def note_on_labels(bound: "Certificate", large: float) -> str:
-    """Return whether more labels help against a bound that says little.
-
-    They do not where models err on more than a `large` part of the rows themselves.
-    """
-    estimate = bound.estimate_where_fitted
-    if estimate > large * bound.largest:
-        return (
-            f"the bound says little, and so it does with more labels: the estimate is "
-            f"{bound.about(estimate)}, and no bound is below the true error"
-        )
+def note_on_labels(bound: "Certificate") -> str:
+    """Return whether more labels help against a bound that says little."""
+    if bound.errs_mostly:
+        return f"the bound says little: {_needs_better_model(bound)}"
     return "the bound says little; more labels make it smaller"
+
+
+def _needs_better_model(bound: "Certificate") -> str:
+    """Return why more labels alone do not help where models err on most rows."""
+    return (
+        f"the estimate itself is {bound.about(bound.estimate_where_fitted)}, so that "
+        f"only a better model makes it small"
+    )
 
 
 def note_on_duplicates(bound: "Certificate") -> str:

@@ -241,8 +241,8 @@ class BestConstant(NamedTuple):
                 f"bound nor the estimate is below that"
             )
         return (
-            f"not proved better than {constant}: the estimate is below that, and the "
-            f"bound is not"
+            f"not proved better than {constant}: the bound is not below that, though "
+            f"the estimate, {bound.about(bound.estimate_where_fitted)}, is"
         )
 
 

@@ -171,6 +171,9 @@ READ = [
       "pool rows as the class has, model",
       "Origin    no limit below 100% from pool rows on which the models differ (nest"]),
     ({"bound": 1.0, "estimate": 1.0}, True, ["the error: no prediction was right, m"]),
+    ({"bound": 0.9996, "label_term": 0.9996, "estimate": 0.978}, True,
+     ["No bound below 100% for the error: the estimate is 97.8%, model trained",
+      "Caveat    the estimate itself is 97.8%, so that only a better model "]),
     ({"bound": 1.0, "estimate_of_models": 0.1}, True, ["the error: fits failed, mod"]),
     ({"assumptions": full_list([VIOLATED]), "bound": 1.2}, False,
      ["No guarantee, since A1 (independent draws from one population) is violated: no "

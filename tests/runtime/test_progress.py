@@ -371,7 +371,7 @@ def test_lines__of_one_call_begin_with_what_a_plan_says(rows, monkeypatch):
     for run in (partial(dsel.certify, learner, verbose=True), search.fit):
         run(frame, labels)
         before, _, after = " ".join(log.getvalue().split()).partition("Fitting")
-        assert before.startswith("Before the fits, to stop the run or not:")
+        assert before.startswith("Notes on this run, before its fits begin:")
         assert "pass groups='customer_id'" in before
         assert "rare class 'rare'," in before
         assert "loss='recall:rare' bounds its misses" in before

@@ -29,7 +29,7 @@ EMPTY_WORKER_NBYTES: Final = 400 * 2**20
 """Bytes of a worker process that has imported all libraries, and read no rows."""
 RARE_CLASS: Final = "rare class"
 """Name of the row about a class that the error hardly shows."""
-BEFORE: Final = "Before the fits, to stop the run or not:"
+BEFORE: Final = "Notes on this run, before its fits begin:"
 """Title of the lines that are shown before a run."""
 UNREAD_POOL: Final = (
     "`pool` is not read: its rows are taken to come in groups, too, and bounds from "
@@ -104,9 +104,8 @@ def plan_rows(
         shown_rows |= pruning | {
             "folds": folds,
             "memory": (
-                f"at least {format_bytes(_worker_nbytes(search))} for each worker of "
-                f"one thread, which needs {format_bytes(EMPTY_WORKER_NBYTES)} without "
-                f"rows"
+                f"at least {format_bytes(_worker_nbytes(search))} for each worker "
+                f"process with one thread"
             ),
             "certificate": _certificate_text(search),
             **_baseline_rows(search.context.losses.baseline_difference, search.delta),
