@@ -704,7 +704,14 @@ class ColumnScan:
         )
         is_date = pc.or_(pc.or_(begins_as_iso, is_other), is_numeric)
         if _any(is_date):
-            self._add_date_formats(values.filter(is_date))
+            dates = values.filter(is_date)
+            shapes = dates
+            for pattern, text in _SHAPES_OF_DATES:
+                shapes = pc.replace_substring_regex(shapes, pattern, text)
+            for shape in shapes.unique().to_pylist()[:MOST_GAPS_OFFERED]:
+                if shape not in self.date_formats:
+                    place = pc.index(shapes, shape).as_py()
+                    self.date_formats[shape] = dates[place].as_py()
         if _any(is_numeric):
             self.n_like_dates += self._count(distinct.select(is_numeric), "like a date")
             self._add_numeric_dates(distinct)
@@ -730,16 +737,6 @@ class ColumnScan:
             self.examples.setdefault("no day", times.values[int(bad[0])].as_py())
         weights[bad] = 0
         return weights
-
-    def _add_date_formats(self, dates: pa.Array) -> None:
-        """Keep the first of these dates of each format that has none yet."""
-        shapes = dates
-        for pattern, text in _SHAPES_OF_DATES:
-            shapes = pc.replace_substring_regex(shapes, pattern, text)
-        for shape in shapes.unique().to_pylist()[:MOST_GAPS_OFFERED]:
-            if shape not in self.date_formats:
-                place = pc.index(shapes, shape).as_py()
-                self.date_formats[shape] = dates[place].as_py()
 
     def _add_numeric_dates(self, distinct: DistinctValues) -> None:
         """Count what is a real date if the day comes first, and if the month does."""

@@ -222,15 +222,6 @@ def absolute_path(location: str) -> str:
     return location if "://" in location else os.path.abspath(location)
 
 
-def _refuse_labels(source: object) -> None:
-    """Raise TypeError for a tuple of rows and labels."""
-    if isinstance(source, tuple) and any(np.ndim(part) == 2 for part in source[:1]):
-        raise TypeError(
-            f"`pool` must be rows without labels, got a tuple of {len(source)} arrays; "
-            f"pass the rows alone, its first one."
-        )
-
-
 def _of_object(source: Any) -> Pool:
     """Return the pool of an array, a data frame or a collection of Dask."""
     if isinstance(source, xr.Dataset):
@@ -277,7 +268,11 @@ def _array_and_columns(source: Any) -> tuple[Any, Any]:
                 f"{len(source)} texts or paths; pass the path of a folder of the "
                 f"Parquet files, or of texts pandas.DataFrame({{'text': pool}})."
             )
-        _refuse_labels(source)
+        if isinstance(source, tuple) and any(np.ndim(part) == 2 for part in source[:1]):
+            raise TypeError(
+                f"`pool` must be rows without labels, got a tuple of {len(source)} "
+                f"arrays; pass the rows alone, its first one."
+            )
         return as_array(source, "pool"), None
     return source, None
 

@@ -123,7 +123,8 @@ def _open_columns(
     for row_group_number, (group, length) in enumerate(
         zip(groups, lengths, strict=True)
     ):
-        edges = _equal_parts(length, part_rows)
+        n_parts = max(-(-length // part_rows), 1)
+        edges = [length * part // n_parts for part in range(n_parts + 1)]
         key = f"parquet-{opened}-{row_group_number}" if len(edges) > 2 else ""
         # Tasks of the group before may still run.
         read = f"parquet-{opened}-{row_group_number - 2}" if is_single_pass else ""
@@ -180,12 +181,6 @@ def join_schemas(
                 f"all files with the same types."
             ) from error
     return joined
-
-
-def _equal_parts(n_rows: int, part_rows: int) -> list[int]:
-    """Return the edges of the fewest equal parts of at most `part_rows` rows."""
-    n_parts = max(-(-n_rows // part_rows), 1)
-    return [n_rows * part // n_parts for part in range(n_parts + 1)]
 
 
 def _read(

@@ -469,10 +469,16 @@ def read_text(location: str, request: TableRequest) -> Table:
         if column.kind is Kind.NUMBERS and not column.form.is_amount:
             texts = rows.column(column.name)
             caveats += _notes_on_spellings(column.name, texts, decimal, separator)
+    columns = tuple(
+        with_texts_of(column, X[column.name], has_gaps=scans[column.name].n_empty > 0)
+        if column.kind is Kind.TEXT
+        else column
+        for column in schema.columns
+    )
     return Table.from_frame(
         X,
         labels.values,
-        _with_categories(schema, X, scans),
+        replace(schema, columns=columns),
         caveats=caveats,
         why_texts=_why_texts(request, labels, schema, scans),
         is_regression=target is not None and labels.classes is None,
@@ -519,19 +525,6 @@ def _labeled_schema(
         separator=request.separator,
         encoding=request.encoding,
     )
-
-
-def _with_categories(
-    schema: TableSchema, X: pd.DataFrame, scans: Mapping[str, ColumnScan]
-) -> TableSchema:
-    """Return the schema with the categories of its columns of text."""
-    columns = tuple(
-        with_texts_of(column, X[column.name], has_gaps=scans[column.name].n_empty > 0)
-        if column.kind is Kind.TEXT
-        else column
-        for column in schema.columns
-    )
-    return replace(schema, columns=columns)
 
 
 def _notes_on_header(source: TextSource, like: TableSchema | None) -> list[str]:

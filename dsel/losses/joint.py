@@ -106,11 +106,6 @@ def fold_to_deploy(limits: Floats, has_model: Bools, ranks: NDArray[np.intp]) ->
     return int(near[np.lexsort((limits[near], ranks[near]))[0]])
 
 
-def fold_limits(loss: Loss, folds: FoldCounts, division: DeltaDivision) -> Floats:
-    """Return the limits of the models of all folds, (n_folds,), which hold at once."""
-    return limits_of_folds(loss, folds, division.label_delta)
-
-
 def bound_models(
     loss: Loss, evidence: Evidence, division: DeltaDivision, fold: int
 ) -> LossBounds:
@@ -119,7 +114,7 @@ def bound_models(
     The limits of all folds hold at once, so counts may have chosen the fold.
     """
     folds = evidence.fold_counts_of[loss.statistic]
-    limits = fold_limits(loss, folds, division)
+    limits = limits_of_folds(loss, folds, division.label_delta)
     one_fold = float(limits[fold])
     estimate = estimate_of_folds(loss, folds)
     # A value of a column may have no row. Then no limit says anything either.

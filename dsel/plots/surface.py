@@ -154,7 +154,10 @@ def plot_surface(
         if len({name for name, _, _ in parts}) == 1 and "," not in "".join(labels):
             ax.set_xlabel(parts[0][0])
             labels = [value for _, _, value in parts]
-    _label_columns(labels, ax)
+    tick_style: dict[str, Any] = {}
+    if 2 < len(labels) <= MOST_SLANTED and max(map(len, labels)) > MOST_LETTERS:
+        tick_style = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(range(len(labels)), labels, **tick_style)
     drawn = "A dot" if rows is None else "A cell"
     rows_behind = name_rows(
         results, has_pool=ranking.is_guarantee, is_inner=is_inner(results)
@@ -201,14 +204,6 @@ def _choose_dims(
         x, y = y, None
     columns = x or free.pop()
     return columns, y or (free.pop() if free else None)
-
-
-def _label_columns(labels: Sequence[str], ax: "Axes") -> None:
-    """Write the values of the columns below them, slanted where they are long."""
-    tick_style: dict[str, Any] = {}
-    if 2 < len(labels) <= MOST_SLANTED and max(map(len, labels)) > MOST_LETTERS:
-        tick_style = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
-    ax.set_xticks(range(len(labels)), labels, **tick_style)
 
 
 def check_grid(results: xr.Dataset, criterion: str | None = None) -> Evaluation:

@@ -227,6 +227,8 @@ def _content_of_search(results: xr.Dataset, tables: RunTables | None) -> dict[st
     choice = select(results)
     means = fold_losses(results).values.mean(axis=1)
     confusion = confusion_table(results)
+    status, params = read_counts(results)[names.STATUS], all_params(results)
+    failed = np.flatnonzero(status == names.STATUS_FAILED)
     return {
         **_content_of_choice(choice),
         "assumptions": choice.certificate.assumptions,
@@ -237,7 +239,10 @@ def _content_of_search(results: xr.Dataset, tables: RunTables | None) -> dict[st
         "command_of_report": "" if tables is None else tables.command_of_report,
         "confusion": confusion,
         "distances": distance_table(results),
-        "failures": _failures(results),
+        "failures": [
+            [n, short_params_text(params[n]), results[names.MESSAGE].values.ravel()[n]]
+            for n in failed[:N_ROWS].tolist()
+        ],
         "figures": figures_of_search(results, choice),
         "how": name_cross_validation(results),
         "is_by_others": name_chosen(choice, means) == BY_OTHER_FOLDS,
@@ -260,6 +265,7 @@ def _content_of_choice(choice: Choice) -> dict[str, Any]:
 
     words = _plain_words(choice)
     notes = [("Note", note) for note in unprinted_notes(choice)]
+    texts = [text for name, text in choice.shown_rows() if name == COMPARED]
     return {
         "candidate": choice.candidate,
         "certificate": choice.certificate,
@@ -268,7 +274,7 @@ def _content_of_choice(choice: Choice) -> dict[str, Any]:
         "has_folds": True,
         "is_one_fold": choice.fold is not None,
         "has_all_rows": "all_rows" in choice.bounded_models,
-        "dashed": _name_dashed_bars(choice),
+        "dashed": (f" Dashed, only to compare: {'; '.join(texts)}." if texts else ""),
         "has_queried_labels": choice.queries is not None
         and choice.queries.labels is not None,
         "holdout": why_holdout_may_be_smaller(choice),
@@ -280,12 +286,6 @@ def _content_of_choice(choice: Choice) -> dict[str, Any]:
         # A reader should meet it before what the bound would mean.
         "useless": reword(why_useless(choice), words),
     }
-
-
-def _name_dashed_bars(choice: Choice) -> str:
-    """Return a sentence about the bars for comparison; "" without any."""
-    texts = [text for name, text in choice.shown_rows() if name == COMPARED]
-    return f" Dashed, only to compare: {'; '.join(texts)}." if texts else ""
 
 
 def _next_calls(tables: RunTables | None) -> dict[str, str]:
@@ -354,16 +354,6 @@ def _numbers_of_search(results: xr.Dataset) -> dict[str, int]:
         "dropped early": int(np.sum(status == names.STATUS_PRUNED)),
         "failed": int(np.sum(status == names.STATUS_FAILED)),
     }
-
-
-def _failures(results: xr.Dataset) -> list[list[Any]]:
-    """Return number, parameters and message of the first candidates that failed."""
-    status, params = read_counts(results)[names.STATUS], all_params(results)
-    failed = np.flatnonzero(status == names.STATUS_FAILED)
-    return [
-        [n, short_params_text(params[n]), results[names.MESSAGE].values.ravel()[n]]
-        for n in failed[:N_ROWS].tolist()
-    ]
 
 
 def _source(results: xr.Dataset, tables: RunTables) -> list[list[str]]:

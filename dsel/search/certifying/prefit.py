@@ -124,12 +124,16 @@ def certify_prefit(
     )
     main = losses.main
     repeats = count_repeats(rows.features, np.ones(rows.n_rows, np.bool_))
+    reason = ""
+    if have_copies(repeats):
+        reason = f"rows repeat as independent draws cannot: copies; {TAKE_ONCE}"
+    state, says = VIOLATED if reason else DECLARED, NEW_GROUPS if rows.n_groups else ""
     certificate = PrefitCertificate(
         bounds.one_fold_bound,
         delta,
         "holdout",
         AS_GIVEN,
-        assumptions=full_list(_assumptions(rows, repeats), has_pool=False),
+        assumptions=full_list([Assumption("A1", state, reason, says)], has_pool=False),
         estimate=bounds.estimate,
         n_not_finite=count_not_finite(main, fold_counts_of[main.statistic]),
         n_labeled=rows.n_rows,
@@ -251,15 +255,6 @@ def _caveats(
         in_groups = caveats_of_identifiers(notes)
     copies = caveats_of_copies(rows.features, rows.targets, rows.columns, rows.target)
     return (*missed, *in_groups, *copies, *_duplicates(repeats), *asked)
-
-
-def _assumptions(rows: CountedRows, repeats: "pd.Series[int]") -> list[Assumption]:
-    """Return what is known of A1: of groups one row is drawn, and copies refute it."""
-    reason = ""
-    if have_copies(repeats):
-        reason = f"rows repeat as independent draws cannot: copies; {TAKE_ONCE}"
-    state, says = VIOLATED if reason else DECLARED, NEW_GROUPS if rows.n_groups else ""
-    return [Assumption("A1", state, reason, says)]
 
 
 def _duplicates(repeats: "pd.Series[int]") -> tuple[Caveat, ...]:

@@ -353,10 +353,15 @@ def two_sample_test(
         frequencies, repeating = count_values(X)
         X = np.column_stack([X, frequencies])
         of_column = np.append(of_column, repeating)
+    # A random half of the rows of both tables is scored.
+    is_scored = np.zeros(len(is_pool), dtype=bool)
+    for kind in (False, True):
+        rows = rng.permutation(np.flatnonzero(is_pool == kind))
+        is_scored[rows[: len(rows) // 2]] = True
     separate = partial(
         _classifier_two_sample_test,
         is_pool=is_pool,
-        is_scored=_draw_halves(is_pool, rng),
+        is_scored=is_scored,
         seed=seed,
         rng=rng,
     )
@@ -423,15 +428,6 @@ def _rank_values(X: Any) -> Any:
     _, ranks = np.unique(np.append(X.data, 0.0), return_inverse=True)
     X.data = (ranks[:-1] - ranks[-1]).astype(np.float64)
     return X
-
-
-def _draw_halves(is_pool: Bools, rng: np.random.Generator) -> Bools:
-    """Return a mask of a random half of both tables, whose rows are scored."""
-    is_scored = np.zeros(len(is_pool), dtype=bool)
-    for kind in (False, True):
-        rows = rng.permutation(np.flatnonzero(is_pool == kind))
-        is_scored[rows[: len(rows) // 2]] = True
-    return is_scored
 
 
 def _compare_columns(X: Floats, is_pool: Bools) -> Floats:

@@ -122,10 +122,6 @@ class CVScheme:
         assert split is not None  # a hold-out set has no model of all rows
         return split
 
-    def outer_number(self, ref: ModelRef) -> OuterNumber:
-        """Return the number of the split on which a bounded model is trained."""
-        return self.outer_split(ref).number
-
     def split_index(self, ref: ModelRef) -> SplitIndex:
         """Return the place of this split in `splits`; not for nested searches."""
         assert not self.is_nested  # their `splits` leave pairs of folds out

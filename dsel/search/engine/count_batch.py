@@ -147,7 +147,14 @@ def count_slice(
     }
     bin_rows = {c.key: c.rows_by_bin(NO_ROWS) for c in comparisons}
     queried, unpredicted = QueriedRows(), UnpredictedRows()
-    for block in _read_blocks(sources, row_nbytes, reading):
+    # Blocks are smaller if memory is short.
+    (fewest, most), nbytes = BLOCK_ROWS, BLOCK_NBYTES
+    if reading.are_frames:
+        most, nbytes = FRAME_ROWS, FRAME_NBYTES
+    # Other threads of a worker have a block each, and other programs want memory, too.
+    nbytes = min(nbytes, spare_memory() // 16)
+    n_rows = int(np.clip(nbytes // max(1, row_nbytes), fewest, most))
+    for block in read_blocks(sources, n_rows, allow_nan=reading.allow_nan):
         if reading.sampled_rows is not None:
             reading.sampled_rows.check(block)
         # One group for each family, whose models share work when they predict.
@@ -263,19 +270,6 @@ def fill_by_halves(
             n_unpredicted += 1
             if n_unpredicted > MOST_UNPREDICTED:
                 raise UnpredictablePoolError(cause) from error
-
-
-def _read_blocks(
-    sources: list[object], row_nbytes: int, reading: PoolReading
-) -> Iterator[Block]:
-    """Yield the rows of a slice in blocks; blocks are smaller if memory is short."""
-    (fewest, most), nbytes = BLOCK_ROWS, BLOCK_NBYTES
-    if reading.are_frames:
-        most, nbytes = FRAME_ROWS, FRAME_NBYTES
-    # Other threads of a worker have a block each, and other programs want memory, too.
-    nbytes = min(nbytes, spare_memory() // 16)
-    n_rows = int(np.clip(nbytes // max(1, row_nbytes), fewest, most))
-    return read_blocks(sources, n_rows, allow_nan=reading.allow_nan)
 
 
 @contextmanager

@@ -121,9 +121,19 @@ class InnerSearches:
         The bounds are 0 where no count drops a candidate.
         """
         n, is_needed = table.n_candidates, np.ones(table.fit_status.shape, bool)
+        if self.pruning == Pruning.HALVING:
+            first = list(self.scheme.first_round)
+            is_needed[:] = False
+            is_needed[:, first] = True
+            # All fits of the first round must be done: otherwise the order of tasks
+            # would decide which candidates survive.
+            if table.finished_fits[:, first].all():
+                survives = self.survivors(table)
+                # A fit of the second round is made if a search that uses it has kept
+                # its candidate: of two that use it, one may have dropped it.
+                for test in self.scheme.inner_tests:
+                    is_needed[:, test.split_number] |= survives[test.left_out_fold]
         if self.pruning != Pruning.EXACT:
-            if self.pruning == Pruning.HALVING:
-                is_needed = self.fits_of_rounds(table)
             return PruningDecision(np.zeros(n), is_needed, np.zeros(n, bool))
         lower, complete = self.mean_scores(table, table.consecutive_fits)
         best = np.where(complete, lower, np.inf).min(axis=1, keepdims=True)
@@ -135,24 +145,6 @@ class InnerSearches:
     def _is_beaten(lower: Floats, best: Floats) -> Bools:
         """Return whether each candidate is worse than the best one in all searches."""
         return np.asarray((lower > margin_above(best)).all(axis=0))
-
-    def fits_of_rounds(self, table: FitTable) -> Bools:
-        """Return the fits of the first round of halving, or of both once it has ended.
-
-        A fit of the second round is made if a search that uses it has kept its
-        candidate.
-        """
-        first = list(self.scheme.first_round)
-        needed = np.zeros(table.fit_status.shape, bool)
-        needed[:, first] = True
-        # All fits of the first round must be done: otherwise the order of tasks would
-        # decide which candidates survive.
-        if table.finished_fits[:, first].all():
-            survives = self.survivors(table)
-            for test in self.scheme.inner_tests:
-                # Two searches may use the fit, and one of them may have dropped it.
-                needed[:, test.split_number] |= survives[test.left_out_fold]
-        return needed
 
     @cached_property
     def tests_of_searches(self) -> tuple["SearchTests", "SearchTests"]:
@@ -270,18 +262,6 @@ class InnerSearches:
         )
         return readable_fits
 
-    def final_status(self, table: FitTable, readable_fits: Bools) -> NDArray[np.int8]:
-        """Return the status of each candidate in the cube, by its readable fits."""
-        status = np.full(table.n_candidates, names.STATUS_PRUNED, np.int8)
-        done = self.finalists(table, readable_fits)
-        if self.pruning == Pruning.HALVING:
-            # The last search, by all folds, drops none.
-            done |= self.survivors(table)[:-1].any(axis=0)
-        status[done] = names.STATUS_DONE
-        failed = table.failed_fits & readable_fits
-        status[failed.any(axis=1)] = names.STATUS_FAILED
-        return status
-
     def final_counts(self, table: FitTable, data: DataSizes) -> NestedCounts:
         """Return the counts of the search, with errors on folds of models without them.
 
@@ -304,9 +284,17 @@ class InnerSearches:
             score_sums[fold_cells] += table.scores[test_cells]
             n_models[fold_cells] += 1
         means = np.where(n_models > 0, score_sums / np.maximum(n_models, 1), np.nan)
+        status = np.full(table.n_candidates, names.STATUS_PRUNED, np.int8)
+        done = self.finalists(table, readable_fits)
+        if self.pruning == Pruning.HALVING:
+            # The last search, by all folds, drops none.
+            done |= self.survivors(table)[:-1].any(axis=0)
+        status[done] = names.STATUS_DONE
+        failed = table.failed_fits & readable_fits
+        status[failed.any(axis=1)] = names.STATUS_FAILED
         return NestedCounts(
             data=data,
-            status=self.final_status(table, readable_fits),
+            status=status,
             fold_rows=scheme.fold_rows,
             train_rows=scheme.train_rows,
             # Predictions of numbers are not right or wrong.

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from dsel.arrays import Features, Floats
+from dsel.arrays import Features
 from dsel.candidates import caveats_of_parameters
 from dsel.checks import listing, show
 from dsel.data.duplicate_rows import duplicate_finder
@@ -34,7 +34,7 @@ from dsel.results.caveats import (
 from dsel.results.certificate import LARGE, ONE_OF_EACH
 from dsel.rounded_texts import count_of, in_percent
 from dsel.search.design.assumption_checks import DuplicatesAcrossFolds
-from dsel.search.design.baseline import Baseline, note_on_positions
+from dsel.search.design.baseline import note_on_positions
 from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.planning.plan_inputs import DividedPool, SearchInputs
 from dsel.search.planning.plan_text import UNREAD_POOL
@@ -131,13 +131,29 @@ def plan_caveats(
     given_folds = [] if scheme.is_plain_random else [GIVEN_FOLDS]
     group_caveats, in_groups = list[str](), list[Caveat]()
     if row_groups is None:
-        notes = notes_on_identifiers(search_inputs.given_rows, labeled.columns)
-        in_groups = caveats_of_identifiers(notes)
+        identifiers = notes_on_identifiers(search_inputs.given_rows, labeled.columns)
+        in_groups = caveats_of_identifiers(identifiers)
     else:
         group_caveats = row_groups.caveats() + [UNREAD_POOL] * (
             divided_pool.counted is not None
         )
     few_rows = list[FewRows]()
+    notes = notes_on_scoring(search_inputs, losses)
+    if search.pool is not None and bool(labeled.columns) != bool(search.pool.columns):
+        named, other = "`X`", search.pool.where
+        if not labeled.columns:
+            named, other = other, named
+        notes.append(note_on_positions(named, other))
+    if search.context.baseline is not None and search.context.baseline.takes_positions:
+        notes.append(note_on_positions("`X`", "`baseline`"))
+    notes += notes_on_proofs(losses.main, search.criterion, search.method)
+    of_prior = list[str]()
+    if search.prior_shares is not None and (search.prior_shares == 0.0).any():
+        of_prior = [
+            f"`prior` gives {int((search.prior_shares == 0.0).sum())} of "
+            f"{len(search.prior_shares)} candidates the weight 0: they have no bound "
+            f"and are not chosen"
+        ]
     if search.method.is_guarantee:  # otherwise rows cannot be too few for a bound
         counted = labeled.y[scheme.counted_rows]
         label_delta = search.planned_delta.model_label_delta
@@ -160,15 +176,9 @@ def plan_caveats(
         caveats_of_copies(
             search_inputs.given_rows, labeled.y, labeled.columns, search_inputs.target
         ),
-        make_caveats(
-            Effect.INFO,
-            notes_on_scoring(search_inputs, losses)
-            + notes_on_names(labeled, search.pool)
-            + notes_on_baseline(search.context.baseline)
-            + notes_on_proofs(losses.main, search.criterion, search.method),
-        ),
+        make_caveats(Effect.INFO, notes),
         [*in_groups, *make_caveats(Effect.WARNS, similar)],
-        make_caveats(Effect.PLAN, _of_prior(search.prior_shares)),
+        make_caveats(Effect.PLAN, of_prior),
         make_caveats(Effect.PLAN, filter(None, [note_on_possible_bound(search)])),
         caveats_of_sizes(
             scheme,
@@ -205,21 +215,6 @@ def caveats_of_copies(
     return make_caveats(Effect.WEAKENS, notes)
 
 
-def notes_on_names(labeled: LabeledRows, pool: Pool | None) -> list[str]:
-    """Return a note where only one of `X` and the pool has names of columns."""
-    if pool is None or bool(labeled.columns) == bool(pool.columns):
-        return []
-    named, other = ("`X`", pool.where) if labeled.columns else (pool.where, "`X`")
-    return [note_on_positions(named, other)]
-
-
-def notes_on_baseline(baseline: Baseline | None) -> list[str]:
-    """Return a note if the baseline takes columns of `X` by position."""
-    if baseline is None or not baseline.takes_positions:
-        return []
-    return [note_on_positions("`X`", "`baseline`")]
-
-
 def notes_on_proofs(main: Loss, *other_objects: object) -> list[str]:
     """Return a note about a bound of which parts are of users, as are their proofs."""
     objects = [
@@ -230,17 +225,6 @@ def notes_on_proofs(main: Loss, *other_objects: object) -> list[str]:
         return []
     verb = "is" if len(names) == 1 else "are"
     return [f"{' and '.join(names)} {verb} not of dsel, nor is the proof of this bound"]
-
-
-def _of_prior(prior_shares: Floats | None) -> list[str]:
-    """Return a note about candidates without a share of delta, if there are some."""
-    n_without = 0 if prior_shares is None else int((prior_shares == 0.0).sum())
-    if prior_shares is None or not n_without:
-        return []
-    return [
-        f"`prior` gives {n_without} of {len(prior_shares)} candidates the weight 0: "
-        f"they have no bound and are not chosen"
-    ]
 
 
 def name_counted_rows(

@@ -13,7 +13,6 @@ from sklearn import get_config
 from dsel.arrays import Floats, fill_masked_values
 from dsel.bounds.shares import proportional_shares
 from dsel.data.frames import Frame
-from dsel.data.groups import RowGroups
 from dsel.data.identity import exact_text, is_of_dsel
 from dsel.errors import Correction, UndecidedError
 from dsel.losses.base import Rows
@@ -57,8 +56,6 @@ def check_losses(
 
 def check_queries(search: PlannedSearch) -> None:
     """Raise ValueError if labels of pool rows cannot make a bound smaller."""
-    if not search.n_queries:
-        return
     method, losses = search.method, search.context.losses
     reasons = (
         (losses.main.is_regression,
@@ -134,9 +131,23 @@ def design_search(
 
     Raises ValueError if groups or a prior do not fit the certificate.
     """
-    row_groups = choose_counted_groups(
-        search_inputs, divided_pool, method, context.scheme
-    )
+    # A bound counts one row of each group; without a bound all rows count.
+    row_groups = search_inputs.row_groups
+    if not (method.is_guarantee and context.scheme.is_plain_random):
+        row_groups = None
+    if row_groups is not None and divided_pool.fitting is not None:
+        # They may be of the groups of a fold, which their content does not show.
+        raise ValueError(
+            "`groups` give no bound for learners that are given a part of `pool`, "
+            "where rows may be of the same groups as the labeled rows; leave the "
+            "pool out, or use cv=sklearn.model_selection.GroupKFold(5) for an "
+            "estimate."
+        )
+    prior_shares = None
+    if search_options.prior is not None:
+        prior_shares = read_prior(
+            search_options.prior, method, search_inputs.axes.candidates
+        )
     return PlannedSearch(
         axes=caller_settings.axes or search_inputs.axes,
         context=context,
@@ -148,9 +159,7 @@ def design_search(
         delta=search_options.delta,
         prune=choose_pruning(search_options.prune, method),
         seed=search_inputs.seed,
-        prior_shares=read_prior(
-            search_options.prior, method, search_inputs.axes.candidates
-        ),
+        prior_shares=prior_shares,
         n_queries=search_options.n_queries,
         # The pool keeps all columns: a person who labels rows may need those that no
         # model reads.
@@ -164,39 +173,10 @@ def design_search(
     )
 
 
-def choose_counted_groups(
-    search_inputs: SearchInputs,
-    divided_pool: DividedPool,
-    method: CertificateMethod,
-    scheme: CVScheme,
-) -> RowGroups | None:
-    """Return the groups of which a bound counts one row each.
-
-    None if rows are independent, or there is no bound.
-    """
-    if (
-        search_inputs.row_groups is None
-        or not method.is_guarantee
-        or not scheme.is_plain_random
-    ):
-        return None
-    if divided_pool.fitting is not None:
-        # They may be of the groups of a fold, which their content does not show.
-        raise ValueError(
-            "`groups` give no bound for learners that are given a part of `pool`, "
-            "where rows may be of the same groups as the labeled rows; leave the "
-            "pool out, or use cv=sklearn.model_selection.GroupKFold(5) for an "
-            "estimate."
-        )
-    return search_inputs.row_groups
-
-
 def read_prior(
     prior: PriorLike, method: CertificateMethod, candidate_params: Sequence[Options]
-) -> Floats | None:
-    """Return the shares of delta by a prior, (n_candidates,); None without one."""
-    if prior is None:
-        return None
+) -> Floats:
+    """Return the shares of delta by a prior, (n_candidates,)."""
     n = len(candidate_params)
     if not method.supports_prior:
         reason = "a nested search does not pay for its candidates"

@@ -13,6 +13,7 @@ import pandas as pd
 from dsel.arrays import (
     Estimator,
     Features,
+    Floats,
 )
 from dsel.candidates import (
     Grid,
@@ -149,15 +150,22 @@ def read_inputs(
     if search_options.groups is not None:
         row_groups = read_row_groups(search_options.groups, original.n_rows)
     target = getattr(y, "name", None)
-    column = find_value_column(
-        search_options.report_by, original, row_groups, seed, target
-    )
+    column = None
+    if search_options.report_by is not None:
+        rows = original.X
+        # With groups one row of each is counted. Values of other rows must not decide
+        # which values are reported: given these, the counted rows would be no fresh
+        # draws.
+        if row_groups is not None:
+            rows = rows[row_groups.draw_rows(seed)]
+        column = find_column(search_options.report_by, rows, original.columns, target)
     texts = candidate_texts(candidates)
     candidate_groups, fit_notes = group_candidates(
         candidates, texts, original, seed, params, row_groups
     )
     kind = type(estimators[0]).__name__
     order = [caveat_of_order(X, y), caveat_of_order(X, search_options.groups, "groups")]
+    on_targets = note_on_targets(original.y, kind) if original.is_regression else ""
     wants_pool = any(map(takes_pool, estimators))
     return SearchInputs(
         seed=seed,
@@ -176,7 +184,7 @@ def read_inputs(
         fit_notes=tuple(fit_notes),
         caveats=collect_caveats(
             make_caveats(Effect.WARNS, filter(None, order)),
-            make_caveats(Effect.INFO, filter(None, [note_on_targets(original, kind)])),
+            make_caveats(Effect.INFO, filter(None, [on_targets])),
             make_caveats(Effect.PLAN, _notes_of_keys(texts)),
         ),
     )
@@ -198,25 +206,6 @@ def read_labeled_rows(
     return labeled
 
 
-def find_value_column(
-    report_by: str | int | None,
-    labeled: LabeledRows,
-    row_groups: RowGroups | None,
-    seed: int,
-    target: Hashable | None,
-) -> ValueColumn | None:
-    """Return the column of ``report_by=``, with its values in counted rows.
-
-    `target` is the name of `y`.
-    """
-    rows = labeled.X
-    # With groups one row of each is counted. Values of other rows must not decide which
-    # values are reported: given these, the counted rows would be no fresh draws.
-    if row_groups is not None:
-        rows = rows[row_groups.draw_rows(seed)]
-    return find_column(report_by, rows, labeled.columns, target)
-
-
 def rows_for_fits(
     original: LabeledRows,
     candidate_groups: Sequence[CandidateGroup],
@@ -227,7 +216,14 @@ def rows_for_fits(
 
     Learners that are also fitted on rows of the pool get no names of columns.
     """
-    if not takes_pool and _reads_frames(candidate_groups, original):
+    reads_frame = any(
+        isinstance(
+            candidate_group.family.rows_of(candidate.estimator, original.X), Frame
+        )
+        for candidate_group in candidate_groups
+        for candidate in candidate_group.candidates
+    )
+    if reads_frame and not takes_pool:
         return original
     schema = None if takes_pool else original.schema
     return replace(original, X=number_matrix(original.X), schema=schema)
@@ -255,18 +251,6 @@ def check_takes_labels(estimators: Iterable[Estimator], classes: AnyArray) -> No
                 f"{type(last).__name__}, got {shown}; encode them, "
                 f"y = sklearn.preprocessing.LabelEncoder().fit_transform(y)."
             )
-
-
-def _reads_frames(
-    candidate_groups: Sequence[CandidateGroup], labeled: LabeledRows
-) -> bool:
-    return any(
-        isinstance(
-            candidate_group.family.rows_of(candidate.estimator, labeled.X), Frame
-        )
-        for candidate_group in candidate_groups
-        for candidate in candidate_group.candidates
-    )
 
 
 def divide_pool(
@@ -424,11 +408,11 @@ def caveat_of_order(X: RowsLike, y: LabelsLike | None, name: str = "y") -> str:
     )
 
 
-def note_on_targets(labeled: LabeledRows, estimator: str) -> str:
+def note_on_targets(y: Floats, estimator: str) -> str:
     """Return a note where the numbers of a regression may be classes, or ""."""
-    if len(labeled.classes) or (labeled.y != np.rint(labeled.y)).any():
+    if (y != np.rint(y)).any():
         return ""
-    n_values = len(np.unique(labeled.y))
+    n_values = len(np.unique(y))
     if n_values > MOST_WHOLE:
         return ""
     return (

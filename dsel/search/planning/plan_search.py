@@ -269,7 +269,8 @@ def make_plan(
     search = design_search(
         search_options, search_inputs, divided_pool, method, context, caller_settings
     )
-    check_queries(search)
+    if search.n_queries:
+        check_queries(search)
     # Nothing is refused from here on.
     if search_options.criterion is None and not scheme.is_plain_random:
         text = "no bound: the folds of `cv` are not plain random; write cv=5."

@@ -1,6 +1,6 @@
 """The print of a plan: rows, folds, fits, memory, certificate, caveats."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import numpy as np
@@ -111,14 +111,6 @@ def plan_rows(
             **_baseline_rows(search.context.losses.baseline_difference, search.delta),
             "seed": str(search.seed),
         }
-    violated = [
-        assumption.reason for assumption in facts.assumptions if assumption.is_violated
-    ]
-    caveats = collect_caveats(
-        make_caveats(Effect.PLAN, search.fit_notes),
-        facts.caveats,
-        make_caveats(Effect.VOIDS, violated),
-    )
     differing = [name for name, size in search.axes.sizes.items() if size > 1]
     if differing == [names.CANDIDATE]:  # a list of several grids
         differing = sorted(
@@ -132,14 +124,26 @@ def plan_rows(
     return [
         ("", f"Plan of {candidates}"),
         *shown_rows.items(),
-        *(
-            (
-                "",
-                f"{'NOT CERTIFIED: ' if caveat.effect is Effect.VOIDS else ''}{caveat}",
-            )
-            for caveat in caveats
-            if caveat.effect is Effect.VOIDS or not in_short
-        ),
+        *_caveat_rows(search.fit_notes, facts, in_short=in_short),
+    ]
+
+
+def _caveat_rows(
+    fit_notes: Sequence[str], facts: PlanFacts, *, in_short: bool = False
+) -> list[ShownRow]:
+    """Return the caveats of a plan; in short only those that void the bound."""
+    violated = [
+        assumption.reason for assumption in facts.assumptions if assumption.is_violated
+    ]
+    caveats = collect_caveats(
+        make_caveats(Effect.PLAN, fit_notes),
+        facts.caveats,
+        make_caveats(Effect.VOIDS, violated),
+    )
+    return [
+        ("", f"{'NOT CERTIFIED: ' if caveat.effect is Effect.VOIDS else ''}{caveat}")
+        for caveat in caveats
+        if caveat.effect is Effect.VOIDS or not in_short
     ]
 
 
@@ -148,10 +152,12 @@ def notes_before_fits(search: PlannedSearch, facts: PlanFacts) -> str:
 
     They are for runs whose plan nobody has printed.
     """
-    shown_rows = [
-        (name, text)
-        for name, text, *_ in plan_rows(search, facts)[1:]
-        if name == RARE_CLASS or (not name and text not in search.fit_notes)
+    rare_class = describe_rare_class(search)
+    shown_rows: list[ShownRow] = [(RARE_CLASS, rare_class)] if rare_class else []
+    shown_rows += [
+        row
+        for row in _caveat_rows(search.fit_notes, facts)
+        if row[1] not in search.fit_notes
     ]
     return f"{plan_lines([('', BEFORE), *shown_rows])}\n" if shown_rows else ""
 

@@ -10,9 +10,8 @@ from dsel.bounds.tolerance import allowed_exceedances
 from dsel.data.frames import take_rows
 from dsel.data.splits import random_folds
 from dsel.losses.base import FoldCounts, Rows, stack_folds
-from dsel.losses.calls import count_rows
+from dsel.losses.calls import count_rows, limits_of_folds
 from dsel.losses.declared import DeclaredLosses, declare_losses
-from dsel.losses.joint import fold_limits
 from dsel.losses.makers import MOST_CLASSES
 from dsel.losses.regression import ErrorQuantile
 from dsel.results.certificate import ONE_OF_EACH
@@ -69,7 +68,8 @@ def smallest_limit(
         ]
     )
     counts = FoldCounts(factor * perfect, factor * np.array([len(f) for f in folds]))
-    limits = fold_limits(main, counts, losses.main_division(search.planned_delta))
+    label_delta = losses.main_division(search.planned_delta).label_delta
+    limits = limits_of_folds(main, counts, label_delta)
     return float(np.min(limits)) / main.largest
 
 

@@ -88,18 +88,24 @@ def bound_chosen(
         # Both models get these caveats: rows of a failed fold count as errors in either
         # estimate.
         advice = Advice()
-        advice.add(
-            caveats_of_failed_folds,
-            losses,
-            context.scheme,
-            chosen.failed_folds,
-            estimate=bounds.estimate,
-            expected_holdout=expected_holdout,
-            unit="group" if in_groups else "row",
-        )
-        advice.add(caveats_of_failed_all_rows, deploy, chosen.failures, certificate)
-        advice.add(caveats_of_infinite_predictions, certificate)
-        advice.add(caveats_of_unpredicted_rows, deploy, chosen, certificate)
+        if chosen.failed_folds:
+            advice.add(
+                caveats_of_failed_folds,
+                losses,
+                context.scheme,
+                chosen.failed_folds,
+                estimate=bounds.estimate,
+                expected_holdout=expected_holdout,
+                unit="group" if in_groups else "row",
+            )
+        if None in chosen.failures:
+            advice.add(
+                caveats_of_failed_all_rows, deploy, chosen.failures[None], certificate
+            )
+        if certificate.n_not_finite:
+            advice.add(caveats_of_infinite_predictions, certificate)
+        if chosen.refusal or chosen.unpredicted.n_rows:
+            advice.add(caveats_of_unpredicted_rows, deploy, chosen, certificate)
         advice.add(
             caveats_of_missed_classes,
             context.labeled,
@@ -172,6 +178,9 @@ def make_choice(
         candidate_params,
     )
     advice.add(caveats_of_evidence, evidence)
+    queries = None
+    if search.n_queries and ALL_ROWS in bounded:
+        queries = make_queries(context, planned_delta, chosen, search.n_queries)
     forecast = advice.call_safely(
         forecast_queries,
         context,
@@ -187,6 +196,13 @@ def make_choice(
         bounded[ONE_FOLD].certificate,
         expected_holdout,
     )
+    fold_params = list[Options | None]()
+    for fold, candidate in enumerate(chosen.chosen_candidates.by_fold):
+        model = chosen.models.get(fold)
+        # If the model is itself a search, such as a GridSearchCV, its fit has chosen
+        # the parameters.
+        params = candidate_params[candidate]
+        fold_params.append(params or (None if model is None else best_params(model)))
     return Choice(
         criterion=search.criterion.name,
         criterion_value=float(search_counts.fold_scores[deployed.candidate].mean()),
@@ -196,14 +212,11 @@ def make_choice(
         caveats=caveats_of_choice(
             without_finite(description.caveats, losses, bounded), advice.caveats
         ),
-        queries=make_queries(context, planned_delta, chosen, search.n_queries),
+        queries=queries,
         forecast=forecast,
         fold_forecast=fold_forecast,
         n_candidates=len(candidate_params),
-        fold_params=tuple(
-            params_of_fold(chosen, candidate_params, fold)
-            for fold in range(context.scheme.n_folds)
-        ),
+        fold_params=tuple(fold_params),
         # A grid that sets no parameter has a single candidate: the procedure itself.
         procedure=""
         if candidate_params[deployed.candidate]
@@ -230,18 +243,6 @@ def without_finite(
         if not any(np.isinf(report.off_by_at_most[number]) for report in reports)
     }
     return [c for c in caveats if c.infinite_loss not in finite_losses]
-
-
-def params_of_fold(
-    chosen: ChosenModels, candidate_params: Sequence[Options], fold: int
-) -> Options | None:
-    """Return the parameters chosen without a fold; None if its model is missing.
-
-    If the model is itself a search, such as a GridSearchCV, its fit has chosen them.
-    """
-    model = chosen.models.get(fold)
-    params = candidate_params[chosen.chosen_candidates.by_fold[fold]]
-    return params or (None if model is None else best_params(model))
 
 
 def _training_text(part_of_rows: float, n_folds: int, *, in_groups: bool) -> str:

@@ -16,7 +16,7 @@ from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.certificate_texts import not_finite_text
 from dsel.results.params_texts import params_text
 from dsel.rounded_texts import confidence, count_of, name_folds
-from dsel.search.design.cv_schemes import CVScheme, ModelRef
+from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.running.fit_chosen import ChosenModels
 from dsel.search.running.procedures import find_searches, returned_model
@@ -38,12 +38,10 @@ def caveats_of_failed_folds(
     expected_holdout: float,
     unit: str,
 ) -> list[Caveat]:
-    """Return a warning if fits without a fold, or predictions of the fold, have failed.
+    """Return a warning that fits without a fold, or predictions of the fold, failed.
 
     `failed` maps folds to causes; `unit` is what a fold counts, ``row`` or ``group``.
     """
-    if not failed:
-        return []
     # A failed fit keeps its share of delta: leaving its fold out would divide delta
     # after the fits.
     rows = count_of(int(scheme.fold_rows[list(failed)].sum()), unit)
@@ -64,15 +62,13 @@ def caveats_of_failed_folds(
 
 
 def caveats_of_failed_all_rows(
-    deploy: str, failures: Mapping[ModelRef, str], one_fold: Certificate
+    deploy: str, reason: str, one_fold: Certificate
 ) -> list[Caveat]:
-    """Return the caveat of a fit on all labels that failed, if it did.
+    """Return the caveat of a fit on all labels that failed for this reason.
 
     `deploy` is the name of the model that was to be deployed.
     """
-    if None not in failures:
-        return []
-    failed = f"the fit on all labels failed ({failures[None]})"
+    failed = f"the fit on all labels failed ({reason})"
     text = f"{failed}, so it has no model and no bound"
     if deploy != ALL_ROWS:
         return [Caveat(Effect.INFO, text)]
@@ -85,7 +81,7 @@ def caveats_of_infinite_predictions(certificate: Certificate) -> list[Caveat]:
 
     Otherwise they are the reason why there is none.
     """
-    if not certificate.n_not_finite or certificate.says_nothing:
+    if certificate.says_nothing:
         return []
     return [Caveat(Effect.WARNS, not_finite_text(certificate))]
 
@@ -93,7 +89,7 @@ def caveats_of_infinite_predictions(certificate: Certificate) -> list[Caveat]:
 def caveats_of_unpredicted_rows(
     deploy: str, chosen: ChosenModels, one_fold: Certificate
 ) -> list[Caveat]:
-    """Return a warning if models raised on rows of the pool.
+    """Return a warning that models raised on rows of the pool.
 
     `deploy` is the name of the model that was to be deployed.
     """
@@ -106,8 +102,6 @@ def caveats_of_unpredicted_rows(
         if deploy == ALL_ROWS:
             text += f"; the {one_fold.model_text} is deployed in its place"
         return [Caveat(Effect.WARNS, text)]
-    if not rows.n_rows:
-        return []
     text = (
         f"`predict` raised on {count_of(rows.n_rows, 'pool row')} (row "
         f"{rows.first_row}: {rows.cause}), counted as if all models differed there, so "

@@ -10,7 +10,6 @@ from dsel.bounds.shares import uniform_deltas
 from dsel.criteria import CRITERIA, Settings, get_criterion
 from dsel.criteria.base import CandidateCounts, Criterion
 from dsel.families.estimator_kinds import name_learner
-from dsel.losses.joint import Evidence
 from dsel.results import Choice
 from dsel.results.candidate_tables import content_token
 from dsel.results.cube import make_cube, read_counts, with_criteria
@@ -65,7 +64,18 @@ def make_cube_of_run(
     )
     cube = add_criteria(cube, search.criterion, search.delta)
     if chosen is not None:
-        cube = add_evidence(cube, chosen.evidence)
+        # Statistics of declared losses describe counts that are not in `dsel.names`.
+        by_name = chosen.evidence.by_name
+        for statistic in chosen.evidence.fold_counts_of:
+            for name, (dims, meaning) in statistic.variables.items():
+                if name in by_name:
+                    variable = (
+                        (names.FOLD, *dims),
+                        by_name[name],
+                        {"long_name": meaning},
+                    )
+                    coords = {d: np.array(v, object) for d, v in dims.items() if len(v)}
+                    cube = cube.assign(coords | {name: variable})
     if choice is not None:
         cube = cube.assign_attrs({names.CHOICE: choice.to_json()})
     return cube
@@ -109,21 +119,6 @@ def attributes_of_run(
         **{f"version_{package}": version or "none" for package, version in versions},
     }
     return {name: value for name, value in attributes.items() if value is not None}
-
-
-def add_evidence(cube: xr.Dataset, evidence: Evidence) -> xr.Dataset:
-    """Return the cube with counts of the chosen models that are not in `dsel.names`.
-
-    Statistics of the declared losses describe them.
-    """
-    by_name = evidence.by_name
-    for statistic in evidence.fold_counts_of:
-        for name, (dims, meaning) in statistic.variables.items():
-            if name in by_name:
-                variable = (names.FOLD, *dims), by_name[name], {"long_name": meaning}
-                coords = {d: np.array(v, object) for d, v in dims.items() if len(v)}
-                cube = cube.assign(coords | {name: variable})
-    return cube
 
 
 def add_criteria(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dataset:

@@ -191,8 +191,8 @@ def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
     if choice.queries is not None and choice.queries.rows:
         rows = read_query_rows(store.place)
         pool = search.queried_pool
-        if rows is None:
-            rows = read_queried_rows(choice, pool, run.options.client)
+        if rows is None and pool is not None:
+            rows = read_queried_rows(choice.queries, pool, run.options.client)
         elif pool is not None:  # older versions stored row numbers only
             rows = with_pool_index(rows, pool)
     return make_outcome(

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dsel import names
-from dsel.arrays import Bools, Floats, Integers
+from dsel.arrays import Bools, Floats
 from dsel.criteria.base import Criterion
 from dsel.data.duplicate_rows import duplicate_finder
 from dsel.data.pool_parts import SampledRows
@@ -26,9 +26,10 @@ from dsel.losses.base import (
     Statistic,
     stack_folds,
 )
+from dsel.losses.calls import limits_of_folds
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence, fold_limits, fold_to_deploy
+from dsel.losses.joint import Evidence, fold_to_deploy
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.tasks import Task
@@ -187,9 +188,19 @@ def fit_chosen(
         if ref not in chosen_failures.of_fit
     }
     fits_by_fold = [chosen_fits[fold] for fold in range(context.scheme.n_folds)]
-    fold_counts_of = collect_fold_counts(
-        context.losses.statistics, fits_by_fold, context.scheme.fold_rows
-    )
+    by_statistic = zip(*(fit.counts_on_fold for fit in fits_by_fold), strict=True)
+    fold_counts_of = {
+        statistic: FoldCounts(stack_folds(by_fold), context.scheme.fold_rows)
+        for statistic, by_fold in zip(
+            context.losses.statistics, by_statistic, strict=True
+        )
+    }
+    messages = dict[int, FitMessage]()
+    for ref, fit in chosen_fits.items():
+        message = fit.result.message
+        if message is not None and fit.result.status is not FitStatus.FAILED:
+            text = f"{context.scheme.outer_split(ref).trained_on}: {message.text}"
+            messages.setdefault(fit.job.candidate_number, replace(message, text=text))
     return ChosenModels(
         chosen_candidates=chosen_candidates,
         models=models,
@@ -205,7 +216,7 @@ def fit_chosen(
         ),
         chosen_fits=chosen_fits,
         failures=chosen_failures.causes,
-        messages=collect_messages(context.scheme, chosen_fits),
+        messages=messages,
     )
 
 
@@ -328,32 +339,6 @@ def check_any_predicts(context: JobContext, chosen_failures: ChosenFailures) -> 
     raise AllFitsFailedError(f"{begin} {message}")
 
 
-def collect_messages(
-    scheme: CVScheme, chosen_fits: Mapping[ModelRef, ChosenFit]
-) -> dict[int, FitMessage]:
-    """Return the first message of each candidate's completed fits."""
-    messages = dict[int, FitMessage]()
-    for ref, fit in chosen_fits.items():
-        message = fit.result.message
-        if message is not None and fit.result.status is not FitStatus.FAILED:
-            text = f"{scheme.outer_split(ref).trained_on}: {message.text}"
-            messages.setdefault(fit.job.candidate_number, replace(message, text=text))
-    return messages
-
-
-def collect_fold_counts(
-    statistics: Sequence[Statistic],
-    fits_by_fold: Sequence[ChosenFit],
-    fold_rows: Integers,
-) -> dict[Statistic, FoldCounts]:
-    """Return the counts of each statistic, those of the models of all folds in one."""
-    by_statistic = zip(*(fit.counts_on_fold for fit in fits_by_fold), strict=True)
-    return {
-        statistic: FoldCounts(stack_folds(by_fold), fold_rows)
-        for statistic, by_fold in zip(statistics, by_statistic, strict=True)
-    }
-
-
 def choose_deployed_fold(
     losses: DeclaredLosses,
     planned_delta: PlannedDelta,
@@ -367,7 +352,8 @@ def choose_deployed_fold(
     main loss, and `has_model` says which folds have a model; `inner_scores` are as
     `fit_chosen` has them.
     """
-    limits = fold_limits(losses.main, folds, losses.main_division(planned_delta))
+    label_delta = losses.main_division(planned_delta).label_delta
+    limits = limits_of_folds(losses.main, folds, label_delta)
     return fold_to_deploy(limits, has_model, tie_ranks(inner_scores))
 
 
@@ -440,7 +426,10 @@ def count_chosen(
     )
     # Stores know models by the numbers of their outer splits.
     token = join_tokens(
-        {scheme.outer_number(ref): fit.result.token for ref, fit in chosen_fits.items()}
+        {
+            scheme.outer_split(ref).number: fit.result.token
+            for ref, fit in chosen_fits.items()
+        }
     )
     key = key_of_chosen(chosen, has_queries=search.n_queries > 0)
     table = PoolTable(search.slices, (comparison,), [key], [token])

@@ -28,13 +28,11 @@ def make_queries(
     planned_delta: PlannedDelta,
     chosen: ChosenModels,
     n_queries: int,
-) -> Queries | None:
+) -> Queries:
     """Return the record of queried rows, of which `n_queries` were planned.
 
-    None if no queries were planned, or there is no model of all rows.
+    There must be a model of all rows.
     """
-    if not n_queries or None not in chosen.models:
-        return None
     queried = chosen.queried
     order = np.argsort(queried.rows)  # in that of the pool
     rows, one_fold_codes, all_rows_codes = (

@@ -19,6 +19,7 @@ from dsel.data.query_rows import read_pool_rows, with_pool_index
 from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
 from dsel.results.cube import GridAxes, fold_error_rates, make_pair_cube, read_counts
+from dsel.results.queries import Queries
 from dsel.search.engine.counts import FitTable, NestedCounts
 from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
@@ -146,6 +147,11 @@ def certify_choices(
         deploy=search.deploy,
     )
     choice = make_choice(search, search_counts, chosen, bounded, description)
+    queried_rows = None
+    if choice.queries is not None and search.queried_pool is not None:
+        queried_rows = read_queried_rows(
+            choice.queries, search.queried_pool, run.options.client
+        )
     return make_outcome(
         make_cube_of_run(search, search_counts, description, choice, chosen),
         choice,
@@ -155,21 +161,21 @@ def certify_choices(
         row_groups=search.row_groups,
         identity=identity_of_run(run),
         pair_results=pair_results,
-        queried_rows=read_queried_rows(choice, search.queried_pool, run.options.client),
+        queried_rows=queried_rows,
     )
 
 
 def read_queried_rows(
-    choice: Choice, pool: Pool | None, client: "Client | None"
+    queries: Queries, pool: Pool, client: "Client | None"
 ) -> pd.DataFrame | None:
     """Read the queried pool rows again; None if there are none.
 
     `pool` has all columns: a person may need some that no model reads.
     """
-    if choice.queries is None or not choice.queries.rows or pool is None:
+    if not queries.rows:
         return None
     with pool.guard_pass():
-        rows = read_pool_rows(pool, choice.queries.rows, client=client)
+        rows = read_pool_rows(pool, queries.rows, client=client)
     # A column of the pool with the name of the index would be there twice.
     rows = with_pool_index(rows, pool)
     return rows.drop(columns=rows.index.name, errors="ignore")

@@ -118,6 +118,11 @@ def describe_run(
                 has_classes=not search.is_regression, has_pool=True
             )
             caveats = [caveat for caveat in caveats if caveat not in known]
+    fitting_caveats, other_records = list[Caveat](), list[Caveat]()
+    if (fitting := search.context.fitting_pool) is not None:
+        fitting_caveats = caveats_of_fitting_rows(pool_facts, fitting)
+    if search.pool is not None and search.pool.other_records:
+        other_records = notes_on_other_records(search.pool, pool_facts)
     classes = search.classes.tolist()
     # The bound is compared with a constant, so both are about the same population.
     rows = search.scheme.independent_rows(np.arange(labeled.n_rows))
@@ -132,8 +137,8 @@ def describe_run(
         ),
         caveats=collect_caveats(
             caveats,
-            caveats_of_fitting_rows(pool_facts, search.context.fitting_pool),
-            notes_on_other_records(search.pool, pool_facts),
+            fitting_caveats,
+            other_records,
         ),
         class_rows=count_classes(labeled.y, classes),
         class_groups=count_classes(counted_y, classes) if is_drawn else {},
@@ -152,16 +157,14 @@ def count_classes(y: AnyArray, classes: Sequence[object]) -> dict[str, int]:
     return dict(zip(map(str, classes), n_rows, strict=True))
 
 
-def caveats_of_fitting_rows(
-    pool_facts: PoolFacts, fitting: Pool | None
-) -> list[Caveat]:
+def caveats_of_fitting_rows(pool_facts: PoolFacts, fitting: Pool) -> list[Caveat]:
     """Return a caveat if models may have seen their test rows through the pool.
 
     Equal rows of other records would be harmless. The content of two equal rows does
     not show whether they are one record; only the author of the pool knows.
     """
     n = pool_facts.n_fitting_duplicates
-    if not n or fitting is None or fitting.other_records:
+    if not n or fitting.other_records:
         return []
     text = (
         f"A3 is not known to hold: {n:,} of the {fitting.n_rows:,} pool rows that "
@@ -228,11 +231,10 @@ def with_pool_facts(
     )
 
 
-def notes_on_other_records(pool: Pool | None, pool_facts: PoolFacts) -> list[Caveat]:
-    """Return a note if many pool rows equal labeled ones, but are counted."""
-    n_bounded = count_bounded_duplicates(pool, pool_facts)
-    n_duplicates = pool_facts.n_duplicates - n_bounded
-    if pool is None or n_duplicates <= MANY_DUPLICATES * pool.n_rows:
+def notes_on_other_records(pool: Pool, pool_facts: PoolFacts) -> list[Caveat]:
+    """Return a note if many rows of a pool of other records equal labeled ones."""
+    n_duplicates = pool_facts.n_duplicates
+    if n_duplicates <= MANY_DUPLICATES * pool.n_rows:
         return []
     text = (
         f"{n_duplicates:,} of {pool.n_rows:,} pool rows equal labeled rows: "
