@@ -59,7 +59,7 @@ from dsel.search.design.baseline import (
 )
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.planning.plan_caveats import caveats_of_copies
-from dsel.search.running.class_checks import describe_missed_classes
+from dsel.search.running.chosen_caveats import describe_missed_classes
 from dsel.search.running.procedures import returned_model
 from dsel.typing import (
     AnyArray,

@@ -30,9 +30,9 @@ from dsel.search.planning.plan_text import (
     plan_lines,
     plan_rows,
 )
+from dsel.search.run_parts.planned_search import PlanFacts, PlannedSearch
+from dsel.search.run_parts.run import RunOptions
 from dsel.search.running.execute import execute
-from dsel.search.running.planned_search import PlanFacts, PlannedSearch
-from dsel.search.running.run import RunOptions
 from dsel.typing import Options, PathLike
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.planning.plan_inputs import DividedPool, SearchInputs
 from dsel.search.planning.plan_text import UNREAD_POOL
 from dsel.search.planning.possible_bounds import smallest_limit
-from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.run_parts.planned_search import PlannedSearch
 from dsel.typing import AnyArray
 
 MOST_CLASSES_NAMED: Final = 5

@@ -29,7 +29,7 @@ from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.jobs import JobContext, PoolReading
 from dsel.search.planning.plan_inputs import CallerSettings, DividedPool, SearchInputs
-from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.run_parts.planned_search import PlannedSearch
 from dsel.typing import Options, PriorLike
 
 

@@ -22,7 +22,7 @@ from dsel.search.planning.plan_design import (
     plan_identity,
 )
 from dsel.search.planning.plan_inputs import CallerSettings, divide_pool, read_inputs
-from dsel.search.running.planned_search import PlanFacts
+from dsel.search.run_parts.planned_search import PlanFacts
 from dsel.typing import (
     BaselineLike,
     GroupsLike,

@@ -16,7 +16,7 @@ from dsel.losses.makers import MOST_CLASSES
 from dsel.losses.regression import ErrorQuantile
 from dsel.results.certificate import ONE_OF_EACH
 from dsel.rounded_texts import about_percent, count_of, in_percent
-from dsel.search.running.planned_search import PlannedSearch
+from dsel.search.run_parts.planned_search import PlannedSearch
 
 RARE: Final = 0.2
 """Part of the average number of rows of a class, below which a class is rare."""

@@ -24,18 +24,18 @@ from dsel.rounded_texts import part_in_percent
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.jobs import JobContext
+from dsel.search.run_parts.planned_search import PlannedSearch
+from dsel.search.run_parts.run_description import RunDescription
 from dsel.search.running.chosen_caveats import (
     caveats_of_failed_all_rows,
     caveats_of_failed_folds,
     caveats_of_infinite_predictions,
+    caveats_of_missed_classes,
     caveats_of_unpredicted_rows,
     caveats_of_unranked_searches,
+    count_confusion,
     notes_of_choice,
     notes_on_dropped_candidates,
-)
-from dsel.search.running.class_checks import (
-    caveats_of_missed_classes,
-    count_confusion,
     notes_on_found_rows,
 )
 from dsel.search.running.cube_caveats import (
@@ -50,9 +50,7 @@ from dsel.search.running.forecasts import (
     forecast_queries,
     make_queries,
 )
-from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import best_params, name_procedure
-from dsel.search.running.run_description import RunDescription
 from dsel.typing import Options
 
 

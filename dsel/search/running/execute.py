@@ -39,21 +39,21 @@ from dsel.search.outcomes.outcome import (
     warn_that_models_are_lost,
     write_outcome,
 )
-from dsel.search.running.exhaustive import refit_chosen_model, search_exhaustively
-from dsel.search.running.nested import (
-    read_queried_rows,
-    refit_nested_models,
-    search_nested,
-)
-from dsel.search.running.planned_search import PlanFacts, PlannedSearch
-from dsel.search.running.procedures import FunctionEstimator
-from dsel.search.running.run import (
+from dsel.search.run_parts.planned_search import PlanFacts, PlannedSearch
+from dsel.search.run_parts.run import (
     Run,
     RunOptions,
     identity_of_run,
     make_outcome,
     row_tokens,
 )
+from dsel.search.running.exhaustive import refit_chosen_model, search_exhaustively
+from dsel.search.running.nested import (
+    read_queried_rows,
+    refit_nested_models,
+    search_nested,
+)
+from dsel.search.running.procedures import FunctionEstimator
 from dsel.typing import Model, PathLike
 from dsel.zarr_stores import BAD_HEADER
 

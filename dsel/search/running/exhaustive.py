@@ -22,12 +22,8 @@ from dsel.search.engine.job_queue import Engine
 from dsel.search.engine.jobs import JobContext
 from dsel.search.engine.pruning import OnlyCandidate, Pruner
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.bound_chosen import bound_chosen, make_choice
-from dsel.search.running.cube_caveats import check_failures
-from dsel.search.running.cube_of_run import make_cube_of_run
-from dsel.search.running.fit_chosen import ChosenModels
-from dsel.search.running.pool_check import check_pool
-from dsel.search.running.run import (
+from dsel.search.run_parts.pool_check import check_pool
+from dsel.search.run_parts.run import (
     RefittedModels,
     Run,
     identity_of_run,
@@ -36,7 +32,11 @@ from dsel.search.running.run import (
     pair_evidence,
     replay_counts,
 )
-from dsel.search.running.run_description import describe_run, make_data_sizes
+from dsel.search.run_parts.run_description import describe_run, make_data_sizes
+from dsel.search.running.bound_chosen import bound_chosen, make_choice
+from dsel.search.running.cube_caveats import check_failures
+from dsel.search.running.cube_of_run import make_cube_of_run
+from dsel.search.running.fit_chosen import ChosenModels
 from dsel.search.running.select import choose
 from dsel.typing import Model
 

@@ -56,11 +56,11 @@ from dsel.search.engine.jobs import (
     join_tokens,
 )
 from dsel.search.engine.pool_pass import PoolPass
+from dsel.search.run_parts.planned_search import PlannedSearch
+from dsel.search.run_parts.run import replay_counts
+from dsel.search.run_parts.run_progress import RunProgress
 from dsel.search.running.cube_caveats import name_column
-from dsel.search.running.planned_search import PlannedSearch
 from dsel.search.running.procedures import FunctionEstimator, returned_model
-from dsel.search.running.run import replay_counts
-from dsel.search.running.run_progress import RunProgress
 from dsel.typing import Model
 
 

@@ -44,13 +44,13 @@ from dsel.rounded_texts import count_of, part_in_percent
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.counts import DataSizes
 from dsel.search.engine.pruning import margin_above
+from dsel.search.run_parts.run_description import RunDescription
 from dsel.search.running.cube_caveats import (
     MOST_CANDIDATES_NAMED,
     caveats_of,
     run_caveats,
 )
 from dsel.search.running.cube_of_run import TOKEN, criterion_settings
-from dsel.search.running.run_description import RunDescription
 from dsel.typing import Options, ResultsLike
 
 CHANGED: Final = "the cube was cut, sorted or changed after the run"

@@ -28,8 +28,8 @@ from dsel.search.engine.counts import FitTable, PoolTable
 from dsel.search.engine.job_queue import Engine
 from dsel.search.outcomes.deployed_model import InputFormat
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.running.planned_search import PlanFacts, PlannedSearch
-from dsel.search.running.run_progress import RunProgress
+from dsel.search.run_parts.planned_search import PlanFacts, PlannedSearch
+from dsel.search.run_parts.run_progress import RunProgress
 from dsel.typing import Model, Options, PathLike
 
 if TYPE_CHECKING:

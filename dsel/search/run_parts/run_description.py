@@ -21,7 +21,7 @@ from dsel.results.caveats import OF_NUMBER, Caveat, Effect, collect_caveats
 from dsel.results.certificate import NumberFields
 from dsel.search.design.assumption_checks import ALARM, MANY_DUPLICATES, PoolFacts
 from dsel.search.engine.counts import DataSizes
-from dsel.search.running.planned_search import PlanFacts, PlannedSearch
+from dsel.search.run_parts.planned_search import PlanFacts, PlannedSearch
 from dsel.typing import AnyArray
 
 
@@ -90,16 +90,6 @@ def make_data_sizes(search: PlannedSearch, n_duplicates: int = 0) -> DataSizes:
     )
 
 
-def count_bounded_duplicates(pool: Pool | None, pool_facts: PoolFacts) -> int:
-    """Return the number of duplicates for which the bounds allow.
-
-    These are the pool rows that equal a labeled row; none if the pool was declared to
-    hold other records than the labeled rows.
-    """
-    is_declared = pool is not None and pool.other_records
-    return 0 if is_declared else pool_facts.n_duplicates
-
-
 def describe_run(
     search: PlannedSearch, plan_facts: PlanFacts, pool_facts: PoolFacts
 ) -> RunDescription:
@@ -123,6 +113,10 @@ def describe_run(
         fitting_caveats = caveats_of_fitting_rows(pool_facts, fitting)
     if search.pool is not None and search.pool.other_records:
         other_records = notes_on_other_records(search.pool, pool_facts)
+    # The bounds allow for pool rows that equal a labeled row, unless the pool was
+    # declared to hold other records.
+    is_declared = search.pool is not None and search.pool.other_records
+    n_duplicates = 0 if is_declared else pool_facts.n_duplicates
     classes = search.classes.tolist()
     # The bound is compared with a constant, so both are about the same population.
     rows = search.scheme.independent_rows(np.arange(labeled.n_rows))
@@ -130,7 +124,7 @@ def describe_run(
     counted_X = take_rows(labeled.X, rows) if is_drawn else labeled.X
     counted_y = labeled.y[rows]
     return RunDescription(
-        data=make_data_sizes(search, count_bounded_duplicates(search.pool, pool_facts)),
+        data=make_data_sizes(search, n_duplicates),
         assumptions=tuple(
             replace(assumption, reason=reword(assumption.reason, search.renamings))
             for assumption in assumptions
