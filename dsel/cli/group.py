@@ -131,7 +131,9 @@ class LazyGroup(SuggestingGroup):
         if name not in COMMANDS:
             return None
         command: click.Command
-        command = import_module(f"dsel.cli.commands.{name.replace('-', '_')}").command
+        command = import_module(
+            f"dsel.cli.commands.{name.replace('-', '_')}_command"
+        ).command
         return _complete(command)
 
     def format_commands(

@@ -3,7 +3,7 @@
 import shlex
 from dataclasses import replace
 
-from dsel.cli.commands.label import LabelOptions
+from dsel.cli.commands.label_command import LabelOptions
 from dsel.cli.running import (
     choice_content,
     next_rows,

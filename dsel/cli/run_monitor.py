@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dsel.cli.commands.monitor import MonitorOptions
+from dsel.cli.commands.monitor_command import MonitorOptions
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.named_models import import_from_here
 from dsel.cli.new_run import offer_new_run

@@ -8,7 +8,7 @@ import click
 import xarray as xr
 
 from dsel import names
-from dsel.cli.commands.plan_bound import ASSUMED_ERROR
+from dsel.cli.commands.plan_bound_command import ASSUMED_ERROR
 from dsel.cli.named_models import count_default_candidates
 from dsel.cli.options import OutputOptions
 from dsel.cli.running import SELECT, next_rows, numbers_in, print_json, print_rows

@@ -7,7 +7,7 @@ import click
 
 from dsel.cards import ShownRow
 from dsel.checks import listing
-from dsel.cli.commands.predict import PredictOptions
+from dsel.cli.commands.predict_command import PredictOptions
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.named_models import import_from_here
 from dsel.cli.new_run import offer_new_run

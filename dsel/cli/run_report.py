@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from dsel.cli.commands.select import command as select_command
+from dsel.cli.commands.select_command import command as select_command
 from dsel.cli.options import OutputOptions, shell_names
 from dsel.cli.printing import say
 from dsel.cli.running import choice_content, print_json, words_of_plan_call

@@ -22,7 +22,7 @@ from dsel.checks import (
     nearest_name,
     similar_labels,
 )
-from dsel.cli.commands.select import REPORT, SelectOptions, is_report
+from dsel.cli.commands.select_command import REPORT, SelectOptions, is_report
 from dsel.cli.grids import names_of_models
 from dsel.cli.named_models import (
     MODELS,

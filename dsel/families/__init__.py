@@ -13,8 +13,8 @@ codes, or numbers for regressors.
 """
 
 from dsel.checks import offer_public
-from dsel.families.checking import check_family
 from dsel.families.family import Family
+from dsel.families.family_checks import check_family
 
 __all__ = ["Family", "check_family"]
 

@@ -10,8 +10,8 @@ is computed with them.
 """
 
 from dsel.checks import offer_public
-from dsel.kernels.checking import check_kernel
 from dsel.kernels.functions import KERNELS, Kernel
+from dsel.kernels.kernel_checks import check_kernel
 
 __all__ = ["KERNELS", "Kernel", "check_kernel"]
 

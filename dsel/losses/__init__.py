@@ -16,7 +16,7 @@ To add a loss, write a class with the members of `base.Loss`, and one with those
 """
 
 from dsel.checks import explain_public
-from dsel.losses.checking import check_loss
+from dsel.losses.loss_checks import check_loss
 from dsel.losses.makers import balanced, beyond, cost, error_quantile, precision, recall
 from dsel.losses.texts import why_no_loss
 

@@ -182,7 +182,7 @@ def one_fit():
     from sklearn.svm import SVC
 
     import dsel
-    from dsel.cli.commands.select import command
+    from dsel.cli.commands.select_command import command
 
     package = os.path.dirname(dsel.__file__) + os.sep
     X, y = load_digits(return_X_y=True)

@@ -17,7 +17,7 @@ import zarr
 
 import dsel
 from dsel import option_values
-from dsel.cli.commands.select import SECTIONS
+from dsel.cli.commands.select_command import SECTIONS
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.group import COMMANDS, LazyGroup
 from dsel.cli.named_models import MODELS, REGRESSORS
@@ -43,7 +43,7 @@ def test_select__has_a_help_of_sections_and_each_option_once():
     assert re.findall(r"\n  (--[\w-]+) ", first) == [
         *("--target", "--pool", "--id", "--groups", "--out"),
     ]
-    command = import_module("dsel.cli.commands.select").command
+    command = import_module("dsel.cli.commands.select_command").command
     options = [p.opts[0] for p in command.params if p.param_type_name == "option"]
     assert [text.count(f"\n  {name} ") for name in options] == [1] * len(options)
     assert "Examples:\n    dsel select labeled.csv" in text
@@ -86,7 +86,7 @@ OF_TEXTS = [
     (name, option)
     for name in COMMANDS
     for option in import_module(
-        f"dsel.cli.commands.{name.replace('-', '_')}"
+        f"dsel.cli.commands.{name.replace('-', '_')}_command"
     ).command.params
     if option.param_type_name == "option" and option.type.name in ("text", "path")
 ]
@@ -217,7 +217,7 @@ FRACTIONS = [
     param
     for name in COMMANDS
     for param in import_module(
-        f"dsel.cli.commands.{name.replace('-', '_')}"
+        f"dsel.cli.commands.{name.replace('-', '_')}_command"
     ).command.params
     if isinstance(param.type, Fraction)
 ]

@@ -17,7 +17,7 @@ from sklearn.preprocessing import StandardScaler
 
 import dsel
 from dsel import names
-from dsel.cli.commands.select import command as select_command
+from dsel.cli.commands.select_command import command as select_command
 from dsel.cli.options import shell_names
 from dsel.report.page import BEGINS, report_html, write_report
 from dsel.report.sentences import next_steps

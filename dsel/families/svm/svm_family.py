@@ -30,9 +30,9 @@ from dsel.families.svm.machines import (
     rows_by_class,
     split_svc,
 )
-from dsel.families.svm.predict import PackedSVMs
-from dsel.kernels.checking import check_kernel
+from dsel.families.svm.packed_svms import PackedSVMs
 from dsel.kernels.functions import KERNELS, MakeKernel, find_user_kernels
+from dsel.kernels.kernel_checks import check_kernel
 from dsel.results.fit_messages import FitProblem
 
 SYMMETRY: Final = 1e-8  # times the largest entry

@@ -16,8 +16,8 @@ from dsel.data.frames import Frame
 from dsel.data.identity import exact_text, is_of_dsel
 from dsel.errors import Correction, UndecidedError
 from dsel.losses.base import Rows
-from dsel.losses.checking import LOSS_CHECK_ROWS, check_loss_on_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
+from dsel.losses.loss_checks import LOSS_CHECK_ROWS, check_loss_on_rows
 from dsel.results.params_texts import params_text
 from dsel.search.design.baseline import read_baseline
 from dsel.search.design.certificate_methods import (

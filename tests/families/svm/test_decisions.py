@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 from dsel.families.svm.decisions import arrange_duals, cell_decisions
 from dsel.families.svm.lanes import LANES, ROWS, add_products
 from dsel.families.svm.machines import Machines, rows_by_class
-from dsel.families.svm.predict import SharedSupport
+from dsel.families.svm.packed_svms import SharedSupport
 from dsel.kernels.functions import Rbf
 from dsel.kernels.reference_rows import DISTANCES, reference_rows
 
