@@ -178,11 +178,10 @@ def make_outcome(
     )
 
 
-def replay_counts(store: Store | None, table: FitTable | PoolTable) -> None:
+def replay_counts(store: Store, table: FitTable | PoolTable) -> None:
     """Write the counts of earlier runs into a table."""
-    if store is not None:
-        with refuse_unreadable_store(store):
-            table.replay(store.records)
+    with refuse_unreadable_store(store):
+        table.replay(store.records)
 
 
 @contextmanager

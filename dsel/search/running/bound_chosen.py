@@ -13,6 +13,7 @@ from dsel.bounds.shares import fold_deltas
 from dsel.losses.base import PlannedDelta
 from dsel.losses.calls import count_not_finite, estimate_of_folds
 from dsel.losses.declared import DeclaredLosses
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import LossBounds
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
@@ -41,7 +42,7 @@ from dsel.search.running.chosen_caveats import (
 from dsel.search.running.cube_caveats import (
     Advice,
     caveats_of_choice,
-    caveats_of_evidence,
+    caveats_of_disagreements,
     caveats_of_fits,
 )
 from dsel.search.running.fit_chosen import ChosenModels
@@ -145,7 +146,7 @@ def make_choice(
 ) -> Choice:
     """Return the choice of a search from its bounded models, with advice about it."""
     context, planned_delta = search.context, search.planned_delta
-    losses, evidence = context.losses, chosen.evidence
+    losses = context.losses
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deployed = bounded[search.deploy if search.deploy in bounded else ONE_FOLD]
     candidate_params = search.axes.candidates
@@ -175,7 +176,17 @@ def make_choice(
         search_counts.texts,
         candidate_params,
     )
-    advice.add(caveats_of_evidence, evidence)
+    error_counts = ERROR_RATE.statistic
+    if error_counts in chosen.pool_counts_of:
+        folds = chosen.fold_counts_of[error_counts]
+        on_pool = chosen.pool_counts_of[error_counts]
+        advice.add(
+            caveats_of_disagreements,
+            folds.integers,
+            folds.n_rows,
+            on_pool.counts - on_pool.duplicates,
+            on_pool.n_rows,
+        )
     queries = None
     if search.n_queries and ALL_ROWS in bounded:
         queries = make_queries(context, planned_delta, chosen, search.n_queries)

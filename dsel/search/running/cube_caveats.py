@@ -24,8 +24,6 @@ from dsel.data.frames import Frame, way_to_encode
 from dsel.data.labeled import LabeledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.family import error_line
-from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence
 from dsel.results.candidate_tables import all_params
 from dsel.results.caveats import Caveat, Effect, collect_caveats, make_caveats
 from dsel.results.cube import read_counts
@@ -173,18 +171,6 @@ def caveats_of_fits(
         )
         caveats.append(Caveat(Effect.INFO, text.rstrip(".")))
     return caveats
-
-
-def caveats_of_evidence(evidence: Evidence) -> list[Caveat]:
-    """Return the caveat of `caveats_of_disagreements`, if errors are counted."""
-    statistic = ERROR_RATE.statistic
-    if statistic not in evidence.pool_counts_of:
-        return []
-    folds = evidence.fold_counts_of[statistic]
-    pool = evidence.pool_counts_of[statistic]
-    return caveats_of_disagreements(
-        folds.integers, folds.n_rows, pool.counts - pool.duplicates, pool.n_rows
-    )
 
 
 def caveats_of_disagreements(

@@ -120,7 +120,8 @@ def make_loop(
         comparisons,
         search.slices if comparisons else (),
     )
-    replay_counts(run.store, table)
+    if run.store is not None:
+        replay_counts(run.store, table)
     show_fits, raise_failures = run.progress.show_fits, run.options.raise_failures
     return ExhaustiveLoop(engine, table, pruner, show_fits, raise_failures)
 

@@ -433,7 +433,8 @@ def count_chosen(
     )
     key = key_of_chosen(chosen, has_queries=search.n_queries > 0)
     table = PoolTable(search.slices, (comparison,), [key], [token])
-    replay_counts(engine.store, table)
+    if engine.store is not None:
+        replay_counts(engine.store, table)
     models = ModelSets((CHOSEN_SET,), join_models(context, chosen_fits.values()))
     reading = context.reading.with_sample(sampled_rows)
     compared = ComparedModels(

@@ -58,7 +58,8 @@ def search_nested(run: Run) -> Outcome:
     table = FitTable(
         search.scheme, search.context.candidate_groups, search.n_candidates
     )
-    replay_counts(run.store, table)
+    if run.store is not None:
+        replay_counts(run.store, table)
     with open_engine(run) as engine, start_pool_check(run) as pool_check:
         inner = InnerSearches(search.scheme, search.prune)
 
