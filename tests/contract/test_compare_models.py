@@ -350,6 +350,47 @@ def test_model_comparison__comes_back_from_json():
             ModelComparison.from_json(json.dumps(record | change))
 
 
+class Own:
+    """A model of a user, which predicts what `function` makes of the sums of rows."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def predict(self, rows):
+        return self.function(np.asarray(rows).sum(axis=1))
+
+
+@pytest.mark.parametrize("name", ["old", "new"])
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (lambda sums: sums + 0.5, "{} must predict labels, got .*: regressors are not"),
+        (
+            lambda sums: (sums + 0.5).astype(object),
+            "{} must predict labels, got .*: regressors are not compared here; ",
+        ),
+        (
+            lambda sums: np.c_[sums, sums],
+            r"of {} must .* shape \(1, 2\) for 1 row; return an array of the shape",
+        ),
+        (
+            lambda sums: sums.no_such_name,
+            "{} Own cannot predict the rows of `pool`: AttributeError: .*; pass a pool",
+        ),
+        (
+            lambda sums: [].pop(),
+            "{} Own cannot predict .*: IndexError: pop from empty list; pass a pool",
+        ),
+    ],
+)
+def test_compare_models__names_the_argument_of_a_model_that_predicts_no_labels(
+    function, words, name
+):
+    models = {"old": OLD, "new": NEW} | {name: Own(function)}
+    with pytest.raises(ValueError, match=words.format(f"`{name}`")):
+        dsel.compare_models(**models, pool=POOL)
+
+
 @pytest.mark.parametrize(
     ("error", "words", "call"),
     [
@@ -358,7 +399,7 @@ def test_model_comparison__comes_back_from_json():
         (ValueError, "not fitted", lambda: dsel.compare_models(OLD, SVC(), POOL)),
         (
             TypeError,
-            "`new`.*classifier",
+            "`new`.*classifier.* got LinearRegression.*; to choose among regressors",
             lambda: dsel.compare_models(OLD, LinearRegression().fit(X, Y), POOL),
         ),
         (

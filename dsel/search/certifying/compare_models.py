@@ -4,6 +4,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import isfinite
+from numbers import Real
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -39,9 +41,15 @@ from dsel.data.query_rows import (
     with_pool_index,
 )
 from dsel.data.row_random import seed_from
+from dsel.families.family import error_line
 from dsel.results.comparison import ModelComparison
 from dsel.results.row_hashes import load_row_hashes
-from dsel.search.design.baseline import ConvertingModel, describe_sources, fitted_model
+from dsel.search.design.baseline import (
+    ConvertingModel,
+    PredictedShapeError,
+    describe_sources,
+    fitted_model,
+)
 from dsel.typing import AnyArray, Model, PathLike, PoolLike, RowsLike
 
 if TYPE_CHECKING:
@@ -94,7 +102,7 @@ class PoolCounter:
 
     def count(self, X: Features, row_numbers: Integers) -> _PoolDifferences:
         """Return the counts of a block with these row numbers."""
-        before, after = self.old.predict(X), self.new.predict(X)
+        before, after = _predict(self.old, X), _predict(self.new, X)
         _check_types(before, after)
         differs = np.asarray(before != after)
         duplicates = np.zeros(len(row_numbers), np.bool_)
@@ -113,6 +121,20 @@ class PoolCounter:
                 words, queried_rows, before[positions], after[positions], X_queried
             ),
         )
+
+
+def _predict(model: ConvertingModel, X: Features) -> AnyArray:
+    """Return the predictions of one of the models; errors name its argument."""
+    try:
+        return model.predict(X)
+    except PredictedShapeError:
+        raise
+    except Exception as error:  # models of users may raise any error
+        raise ValueError(
+            f"`{model.name}` {type(model.model).__name__} cannot predict the rows of "
+            f"`pool`: {error_line(error).rstrip('.')}; pass a pool of rows such as it "
+            f"was fitted to, or mend its `predict`."
+        ) from error
 
 
 @explain_unknown()
@@ -344,17 +366,28 @@ def _known_classes(
     return tuple(np.unique(np.concatenate([old, new])).tolist())
 
 
+def _fractions(labels: AnyArray) -> list[Any]:
+    """Return the labels that are fractions, as no class is."""
+    if labels.dtype.kind == "f":
+        return list(labels[np.isfinite(labels) & (labels % 1 != 0)].tolist())
+    if labels.dtype.kind == "O":
+        return [
+            label
+            for label in labels
+            if isinstance(label, Real) and isfinite(label) and label % 1 != 0
+        ]
+    return []
+
+
 def _check_types(old: AnyArray, new: AnyArray) -> None:
     """Raise if one model predicts texts and the other does not, or one scores."""
     if not (len(old) and len(new)):
         return
     for name, labels in (("old", old), ("new", new)):
-        scores = labels[:0]
-        if labels.dtype.kind == "f":
-            scores = labels[np.isfinite(labels) & (labels % 1 != 0)]
+        scores = _fractions(labels)
         if len(scores):
             raise ValueError(
-                f"`{name}` must predict labels, got {show(scores.tolist()[0])}: "
+                f"`{name}` must predict labels, got {show(scores[0])}: "
                 f"regressors are not compared here; a model that predicts scores of "
                 f"classes needs a `predict` that returns labels, such as "
                 f"classes_[scores.argmax(axis=1)]."

@@ -64,7 +64,8 @@ class ConvertingModel:
             shape = f" of shape {predicted.shape}" if predicted.ndim != 1 else ""
             raise PredictedShapeError(
                 f"`predict` of `{self.name}` must return one label for each row, got "
-                f"{returned}{shape} for {n_rows} rows."
+                f"{returned}{shape} for {count_of(n_rows, 'row')}; return an array of "
+                f"the shape (n_rows,)."
             )
         return predicted
 
@@ -132,7 +133,9 @@ def fitted_model(
         if is_regressor(model) and not allows_regression:
             raise TypeError(
                 f"`{name}` must be a classifier, since wrong labels are counted, got "
-                f"{type(model).__name__}, a regressor."
+                f"{type(model).__name__}, a regressor; to choose among regressors, "
+                f"search them together, such as dsel.plan_search(None, [Ridge(), "
+                f"Lasso()], X, y)."
             )
         # An estimator without a declared type may predict labels, so it is accepted;
         # clusterers predict numbers of clusters.
