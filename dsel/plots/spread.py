@@ -110,7 +110,14 @@ def name_cross_validation(results: xr.Dataset) -> str:
     without two folds; the estimate of its certificates is of models that were chosen
     and trained without one.
     """
+    if has_single_fold(results):
+        return "hold-out set"
     return f"{'inner ' if is_inner(results) else ''}cross-validation"
+
+
+def has_single_fold(results: xr.Dataset) -> bool:
+    """Return whether one fold tests all candidates, which is a hold-out set."""
+    return results.sizes.get(names.FOLD) == 1
 
 
 def is_inner(results: xr.Dataset) -> bool:
@@ -252,8 +259,10 @@ def _name_losses(
         about = amount_about
     mean, least, most = map(about, losses)
     name = name_of_fold_losses(results)
-    name = f"{name[:1].upper()}{name[1:]}"
-    return f"{name} about {mean}, {least} to {most} on single folds"
+    text = f"{name[:1].upper()}{name[1:]} about {mean}"
+    if has_single_fold(results):
+        return text
+    return f"{text}, {least} to {most} on single folds"
 
 
 def _name_estimate_of_search(results: xr.Dataset, certificate: Certificate) -> str:

@@ -21,7 +21,9 @@ from dsel.plots import plot_comparison
 from dsel.plots.bars import estimate_name
 from dsel.plots.spread import (
     BY_OTHER_FOLDS,
+    find_dropped_candidates,
     fold_losses,
+    has_single_fold,
     is_squared,
     name_chosen,
     name_cross_validation,
@@ -244,7 +246,8 @@ def _content_of_search(results: xr.Dataset, tables: RunTables | None) -> dict[st
             for n in failed[:N_ROWS].tolist()
         ],
         "figures": figures_of_search(results, choice),
-        "how": name_cross_validation(results),
+        "has_dropped": bool(find_dropped_candidates(results).any()),
+        "how": f"{'the ' * has_single_fold(results)}{name_cross_validation(results)}",
         "is_by_others": name_chosen(choice, means) == BY_OTHER_FOLDS,
         "name_of_losses": name_of_fold_losses(results),
         "numbers": _numbers_of_search(results),
@@ -348,12 +351,19 @@ def _numbers_of_search(results: xr.Dataset) -> dict[str, int]:
         **({"groups": int(counts[n])} if (n := names.N_GROUPS) in counts else {}),
         "rows in the pool": max(0, int(counts[names.N_UNLABELED])),
         "classes": int(counts.get(names.N_CLASSES, 0)),
-        "folds": results.sizes.get(names.FOLD, 0),
+        **_number_of_folds(results),
         # A procedure, such as a search that is certified, is one and is no grid.
         "candidates": n_candidates if n_candidates > 1 else 0,
         "dropped early": int(np.sum(status == names.STATUS_PRUNED)),
         "failed": int(np.sum(status == names.STATUS_FAILED)),
     }
+
+
+def _number_of_folds(results: xr.Dataset) -> dict[str, int]:
+    """Return the number of folds, or that of the rows of a single one, by its name."""
+    if has_single_fold(results) and names.FOLD_ROWS in results:
+        return {"held-out rows": int(results[names.FOLD_ROWS].sum())}
+    return {"folds": results.sizes.get(names.FOLD, 0)}
 
 
 def _source(results: xr.Dataset, tables: RunTables) -> list[list[str]]:

@@ -12,6 +12,7 @@ from dsel.criteria import CRITERIA
 from dsel.plots.spread import (
     BY_OTHER_FOLDS,
     fold_losses,
+    has_single_fold,
     is_squared,
     name_chosen,
     name_cross_validation,
@@ -93,7 +94,9 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
     about = about_percent if in_percent else choice.certificate.about
     if is_squared(results):  # in units of the target
         about = about_root
-    what = f"{name_of_fold_losses(results)} in {name_cross_validation(results)}"
+    is_holdout = has_single_fold(results)
+    where = "on the" if is_holdout else "in"
+    what = f"{name_of_fold_losses(results)} {where} {name_cross_validation(results)}"
     others = np.flatnonzero(is_whole & (np.arange(len(means)) != choice.candidate))
     second = int(others[np.argmin(means[others])])
     least, most = (about(f(losses[choice.candidate])) for f in (np.min, np.max))
@@ -110,6 +113,11 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
     else:
         other = f"the next best candidate, {other}".replace(" has ", ", has ", 1)
     chosen, choices = short_params_text(choice.params), choice.choices_of_folds
+    if is_holdout:
+        return (
+            f"{what[:1].upper()}{what[1:]}: {chosen} has "
+            f"{about(means[choice.candidate])}; {other}."
+        )
     return (
         f"{what[:1].upper()}{what[1:]}: {chosen} has "
         f"{about(means[choice.candidate])} on average over the folds, "

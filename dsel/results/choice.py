@@ -437,7 +437,9 @@ class Choice(Renderable):
 
     @property
     def choices_of_folds(self) -> str:
-        """The choices without each fold, as text; "" without any."""
+        """The choices without each fold, as text; "" without any, or with one fold."""
+        if self.certificate.is_holdout:
+            return ""
         return "; ".join(self.fold_choices.texts)
 
     def shown_rows(self) -> list[ShownRow]:

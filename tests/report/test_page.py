@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -414,6 +414,28 @@ def test_report_html__says_why_a_holdout_set_may_have_the_smaller_bound():
     why = "here the tests of all folds and the report share these 5%"
     assert choice.expected_holdout < choice.certificate.bound
     assert why in words(report_html(outcome.results))
+
+
+@pytest.mark.parametrize("learner", [KNeighborsClassifier(), KNeighborsRegressor()])
+def test_report_html__of_a_holdout_set_names_no_folds_and_no_dropped_candidates(
+    learner,
+):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = X.sum(axis=1) + rng.normal(size=300)
+    outcome = dsel.plan_search(
+        learner, {"n_neighbors": [1, 5, 20]}, X,
+        y > 0 if isinstance(learner, KNeighborsClassifier) else y,
+        certificate="holdout", random_state=0,
+    ).run()  # fmt: skip
+    # One fit tests a candidate, so that nothing was left out for any of them.
+    assert outcome.results.status.values.tolist() == [0, 0, 0]
+    text = words(report_html(outcome.results)).partition("fingerprints")[0]
+    assert "held-out rows 60 " in text
+    assert "on the hold-out set: n_neighbors=" in text.replace(" has ", " ")
+    assert "The best 3 candidates, by the hold-out set" in text
+    for word in ("fold", "dropped", "cross-validation"):
+        assert not re.search(rf"\b{word}", text.replace("hold-out", "")), word
 
 
 def test_plain_sentences__need_that_equal_rows_are_no_copies():

@@ -253,6 +253,10 @@ class ExactPruner:
                 return np.asarray(is_worse & ~(failed & fits).any(axis=1))
 
             shown, beaten = first_proofs(shown, table.scheme.n_folds, is_beaten)
+            # The last fit may prove it, as the only one of a hold-out set does: then
+            # nothing was left out.
+            if not table.pool_table.comparisons:
+                beaten &= ~shown.all(axis=1)
             pool_shown &= ~beaten
             status[beaten] = names.STATUS_PRUNED
         messages = table.first_messages(shown)
