@@ -704,8 +704,9 @@ class LeastSquaresSearch(BaseSearch):
             takes. With them the model of all rows gets a tolerance, too.
         out
             Directory or URL where finished widths are stored; the same call, also
-            with other widths, continues from them. Needs an integer `random_state`
-            if folds are drawn.
+            with other widths, continues from them. It must have an integer
+            `random_state`: without one each call draws a seed, and a second one
+            raises StoreMismatchError, which names the seed of the first.
 
         Returns
         -------

@@ -1,5 +1,6 @@
 """LeastSquaresSearch: the cube, its estimates and the choice."""
 
+import re
 from contextlib import nullcontext
 
 import numpy as np
@@ -259,3 +260,12 @@ def test_fit__refuses_the_store_of_another(table, tmp_path, difference):
         search(**OTHERS[difference]).fit(
             X, 2.0 * y if difference == "targets" else y, out=tmp_path
         )
+
+
+@pytest.mark.parametrize("cv", [4, None])
+def test_fit__without_a_seed_names_that_of_the_store(table, tmp_path, cv):
+    search(cv=cv, random_state=None).fit(*table, out=tmp_path)
+    with pytest.raises(StoreMismatchError, match=r"pass random_state=\d+ ") as caught:
+        search(cv=cv, random_state=None).fit(*table, out=tmp_path)
+    seed = int(re.search(r"random_state=(\d+)", str(caught.value))[1])
+    search(cv=cv, random_state=seed).fit(*table, out=tmp_path)
