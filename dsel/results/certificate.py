@@ -70,6 +70,7 @@ class NumberFields(LossFields, OriginFields, total=False):
     estimate: float
     estimate_of_models: float | None
     n_not_finite: int
+    n_far_apart: int
     fold: int | None
     is_estimate: bool
     divides_delta: bool
@@ -190,6 +191,10 @@ class Certificate(Renderable):
     n_not_finite: int = 0
     """Labeled rows whose predictions are NaN or infinite, which count as infinitely far
     off; without those of failed fits. 0 if the loss is no distance."""
+    n_far_apart: int = 0
+    """Pool rows on which a prediction is NaN or infinite, or both models are apart by
+    more than ten times a usual residual; 0 if the number is no tolerance of the model
+    of all rows."""
 
     deploy = OldName("model_name")
     criterion = OldName("method")

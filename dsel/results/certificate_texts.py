@@ -84,6 +84,8 @@ def _no_bound(bound: "Certificate") -> str:
         return f"{begin}: models may differ on as many pool rows as the class has"
     if bound.has_large_pool_term:
         return f"{begin}: the pool's part alone is above {bound.most}"
+    if bound.has_short_pool and bound.n_far_apart:
+        return f"{begin}: predictions for the pool are far apart, NaN or infinite"
     if bound.has_short_pool:
         return f"{begin}: too few pool rows"
     if bound.estimate >= bound.largest:
@@ -103,6 +105,13 @@ def why_nothing(bound: "Certificate") -> str:
         return "rows without a prediction count as infinitely far off; mend the fits"
     if bound.is_tolerance and bound.n_not_finite:
         return f"{not_finite_text(bound)}; mend the model, which must predict a number"
+    if bound.has_short_pool and bound.n_far_apart:
+        return (
+            f"for {bound.n_far_apart:,} of {bound.n_unlabeled:,} pool rows a "
+            f"prediction is NaN or infinite, or both models are more than ten times "
+            f"as far apart as predictions are off; mend the model, which must predict "
+            f"a number"
+        )
     if bound.has_short_pool:
         return (
             f"the {bound.n_unlabeled:,} pool rows are too few for this part of the "

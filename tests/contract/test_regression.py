@@ -746,6 +746,28 @@ def test_predictions__that_are_no_finite_numbers_are_the_reason_for_no_bound(val
         assert "no prediction was right" not in text
 
 
+class PredictsNoNumberOfMany(LinearRegression):
+    """Predicts NaN for each second row of many, as of a pool."""
+
+    def predict(self, X):
+        numbers = super().predict(X)
+        if len(numbers) > 1_000:
+            numbers[::2] = np.nan
+        return numbers
+
+
+def test_predictions__that_are_no_numbers_on_the_pool_alone_are_named_as_the_cause():
+    pool, model = NO_NUMBER_POOL, PredictsNoNumberOfMany()
+    made = dsel.certify(model, NO_NUMBER_X, NO_NUMBER_Y, pool, random_state=0, n_jobs=1)
+    assert np.isinf(made.certificates["all_rows"].bound)
+    assert made.certificates["all_rows"].n_far_apart == len(pool[::2])
+    text = " ".join(str(made).split())
+    assert "off: predictions for the pool are far apart, NaN or infinite, model" in text
+    n_rows = f"for {len(pool[::2]):,} of {len(pool):,} pool rows a prediction is NaN"
+    assert n_rows in text
+    assert "too few" not in text
+
+
 def test_predictions__that_are_rarely_no_numbers_are_a_warning_next_to_the_bound():
     model = PredictsNoNumber(above=2.0)
     n = int((NO_NUMBER_X[:, 1] > 2.0).sum())

@@ -15,6 +15,7 @@ from dsel.losses.calls import count_not_finite, estimate_of_folds
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import LossBounds
+from dsel.losses.regression import Residuals
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.candidate_tables import constant_fields, largest_class
@@ -281,6 +282,7 @@ def certify_model(
     scheme, losses = context.scheme, context.losses
     loss, fold = losses.main, chosen.deployed_fold
     estimate_of_models: float | None = None
+    n_far_apart = 0
     predicted = chosen.without_failed_folds(loss.statistic)
     if chosen.failed_folds:
         estimate_of_models = estimate_of_folds(loss, predicted)
@@ -305,6 +307,10 @@ def certify_model(
             "label_term": bounds.label_term,
             "disagreement_term": bounds.disagreement_term,
         }
+        pool_counts = chosen.evidence.pool_counts_of.get(loss.statistic)
+        if isinstance(loss.statistic, Residuals) and pool_counts is not None:
+            # Above the last edge; the fold with the fewest has the best bound.
+            n_far_apart = int(pool_counts.counts[:, -1].min())
     return description.make_certificate(
         bounds.of(name),
         planned_delta.delta,
@@ -313,6 +319,7 @@ def certify_model(
         estimate=bounds.estimate,
         estimate_of_models=estimate_of_models,
         n_not_finite=count_not_finite(loss, predicted),
+        n_far_apart=n_far_apart,
         divides_delta=method.bounds_all_candidates,
         is_holdout=scheme.is_holdout,
         fold=chosen.ref_by_name[name],
