@@ -156,9 +156,18 @@ class Place:
             return list(pool.map(self.read, names))
 
     def read_last(self, folder: str) -> bytes | None:
-        """Return the body of the last file in a folder that was written whole."""
-        names = (f"{folder}/{name}" for name in reversed(self.files(folder)))
-        return next(filter(None, map(unseal, map(self.read, names))), None)
+        """Return the body of the last file in a folder; None if there is none.
+
+        Raises ValueError if it is damaged: an older one may have another content.
+        """
+        # A file browser may have left hidden files.
+        names = [name for name in self.files(folder) if name[0] != "."]
+        if not names:
+            return None
+        file = f"{folder}/{names[-1]}"
+        if (body := unseal(self.read(file))) is None:
+            raise damaged_file(self, file)
+        return body
 
     def check_no_links(self, *names: str) -> None:
         """Raise ValueError if the folder, or one of these files, is a symbolic link."""
@@ -445,7 +454,12 @@ def _read_json(place: Place, file: str, text: str | bytes | None) -> dict[str, A
         record = json.loads(text or "")
         if isinstance(record, dict):
             return record
-    raise ValueError(
+    raise damaged_file(place, file)
+
+
+def damaged_file(place: Place, file: str) -> ValueError:
+    """Return the error of a file that is not as it was written."""
+    return ValueError(
         f"{file} in `{place.name}` {place} is damaged, or not what dsel wrote there; "
         f"restore it from a copy, since final results are not made again, or choose "
         f"another place."

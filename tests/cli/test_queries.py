@@ -185,6 +185,22 @@ def test_select__again_has_the_numbers_with_the_labels_that_were_stored(tables, 
     )
 
 
+@pytest.mark.parametrize("folder", ["schema", "inputs", "queries", "row_hashes"])
+@pytest.mark.parametrize("has_older", [False, True])
+def test_results__with_a_damaged_last_file_are_refused_by_its_name(
+    place, folder, has_older
+):
+    results, _ = place
+    [file] = (results / folder).iterdir()
+    if has_older:  # it must not be read in the place of the last one
+        file.with_name(f"0{file.name[1:-1]}").write_bytes(file.read_bytes())
+    (results / folder / ".DS_Store").write_bytes(b"of a file browser")
+    dsel.open_outcome(results)
+    file.write_bytes(file.read_bytes()[:-9])
+    with pytest.raises(ValueError, match=f"{folder}/{file.name} in .* is damaged"):
+        dsel.open_outcome(results)
+
+
 def test_label__corrects_only_what_was_stored(place):
     folder, _ = place
     done = run("label", folder, filled(folder), "--corrected")
