@@ -20,7 +20,8 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
    of them is deployed
 9. `running.fit_chosen.count_chosen` counts on which pool rows these models differ;
    `engine.count_batch.ChosenCountBatch.run` does it for some slices, on a worker
-10. `running.bound_chosen.bound_chosen` bounds both models by the loss of the plan
+10. `running.bound_chosen.bound_chosen` bounds both models by the loss of the plan, and
+    `running.bound_chosen.make_choice` makes the choice of them, with advice
 
 Steps 8 to 10 are made by `running.nested.certify_choices`, also for choices that were
 made without fits. What a worker runs is called by `dsel.runtime.tasks.run_here`, and
@@ -56,7 +57,8 @@ Vocabulary::
     random word    64 random bits of a row, by the seed of the plan and its number
     group          candidates that share work and are fitted together
     row groups     groups in which labeled rows come; the option `groups` of users
-    fit            one candidate trained on one split, whose numbers are a `FitId`
+    fit            one candidate trained on one split, whose numbers are a `FitId` of
+                   a `SplitIndex`, or of the `OuterNumber` of an outer split
     fitted group   models of a group, which predict together
     outer split    one that a chosen candidate is fitted on: without one fold, or on all
                    rows; its `OuterNumber` is that of the fold, and else the number of
@@ -73,7 +75,7 @@ Vocabulary::
     job            a value that describes work
     batch          the jobs of one task, and their work on a worker
     result         what comes back of a job
-    fit table      the fits of a search, with their counts
+    fit table      the fits of a search, with their counts; the loop of fits owns it
     slice          consecutive rows of the pool, or of a table that is predicted
     pass           one reading of the slices that are not counted yet
     model set      models that are compared with each other on the pool

@@ -123,11 +123,6 @@ class PlannedSearch:
         return (*folds, None) if folds and self.pool is not None else (*folds,)
 
     @property
-    def n_chosen_fits(self) -> int:
-        """Fits of chosen candidates."""
-        return len(self.models_to_fit)
-
-    @property
     def scheme(self) -> CVScheme:
         """The models that are trained, with the test rows of each."""
         return self.context.scheme
@@ -198,7 +193,7 @@ class PlannedSearch:
         A fit that is retried counts once. Where ``prune`` is ``"exact"`` and the
         criterion can drop candidates, the least are the fits of one candidate.
         """
-        scheme, n, n_chosen = self.scheme, self.n_candidates, self.n_chosen_fits
+        scheme, n, n_chosen = self.scheme, self.n_candidates, len(self.models_to_fit)
         splits, first = len(scheme.splits), len(scheme.first_round)
         if not self.is_halved:
             may_prune = self.prune == Pruning.EXACT and self.criterion.can_prune

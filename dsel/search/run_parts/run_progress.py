@@ -128,8 +128,9 @@ class RunProgress:
         search, self.in_phase = self.search, None
         # A single candidate needs no choice before.
         name = CHOSEN if search.n_candidates > 1 else FITTING
-        phase = Phase(name, n_fits, search.n_chosen_fits)
-        if n_fits == search.n_chosen_fits and search.pool is not None:
+        n_most = len(search.models_to_fit)
+        phase = Phase(name, n_fits, n_most)
+        if n_fits == n_most and search.pool is not None:
             phase = Phase(COUNTING, n_slices, len(search.slices))
         self._show(phase, n_fits, n_slices)
 
@@ -143,7 +144,7 @@ class RunProgress:
             progress += progress_of_chosen(
                 n_fits,
                 n_slices,
-                fits_total=search.n_chosen_fits,
+                fits_total=len(search.models_to_fit),
                 slices_total=len(search.slices),
                 n_pool_rows=0 if search.pool is None else search.pool.n_rows,
             )

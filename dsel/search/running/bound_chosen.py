@@ -75,9 +75,6 @@ def bound_chosen(
     """
     losses, in_groups = context.losses, description.data.n_groups is not None
     bounds = losses.bound(chosen.evidence, planned_delta, chosen.deployed_fold)
-    expected_holdout = losses.expected_holdout(
-        chosen.fold_counts_of[losses.main.statistic], planned_delta.delta
-    )
     bounded = {}
     for name, ref in chosen.ref_by_name.items():
         candidate = chosen.chosen_candidates.candidate_of(ref)
@@ -95,7 +92,9 @@ def bound_chosen(
                 context.scheme,
                 chosen.failed_folds,
                 estimate=bounds.estimate,
-                expected_holdout=expected_holdout,
+                expected_holdout=losses.expected_holdout(
+                    chosen.fold_counts_of[losses.main.statistic], planned_delta.delta
+                ),
                 unit="group" if in_groups else "row",
             )
         if None in chosen.failures:
