@@ -138,15 +138,6 @@ def plan_caveats(
             divided_pool.counted is not None
         )
     few_rows = list[FewRows]()
-    notes = notes_on_scoring(search_inputs, losses)
-    if search.pool is not None and bool(labeled.columns) != bool(search.pool.columns):
-        named, other = "`X`", search.pool.where
-        if not labeled.columns:
-            named, other = other, named
-        notes.append(note_on_positions(named, other))
-    if search.context.baseline is not None and search.context.baseline.takes_positions:
-        notes.append(note_on_positions("`X`", "`baseline`"))
-    notes += notes_on_proofs(losses.main, search.criterion, search.method)
     of_prior = list[str]()
     if search.prior_shares is not None and (search.prior_shares == 0.0).any():
         of_prior = [
@@ -176,7 +167,7 @@ def plan_caveats(
         caveats_of_copies(
             search_inputs.given_rows, labeled.y, labeled.columns, search_inputs.target
         ),
-        make_caveats(Effect.INFO, notes),
+        make_caveats(Effect.INFO, notes_on_inputs(search, search_inputs)),
         [*in_groups, *make_caveats(Effect.WARNS, similar)],
         make_caveats(Effect.PLAN, of_prior),
         make_caveats(Effect.PLAN, filter(None, [note_on_possible_bound(search)])),
@@ -196,6 +187,21 @@ def plan_caveats(
             for caveat in name_counted_rows(few_rows, scheme, row_groups)
         ),
     )
+
+
+def notes_on_inputs(search: PlannedSearch, search_inputs: SearchInputs) -> list[str]:
+    """Return notes on scores, columns that are taken by position, and proofs."""
+    losses, labeled = search.context.losses, search.labeled
+    notes = notes_on_scoring(search_inputs, losses)
+    if search.pool is not None and bool(labeled.columns) != bool(search.pool.columns):
+        named, other = "`X`", search.pool.where
+        if not labeled.columns:
+            named, other = other, named
+        notes.append(note_on_positions(named, other))
+    if search.context.baseline is not None and search.context.baseline.takes_positions:
+        notes.append(note_on_positions("`X`", "`baseline`"))
+    notes += notes_on_proofs(losses.main, search.criterion, search.method)
+    return notes
 
 
 def caveats_of_copies(

@@ -73,7 +73,7 @@ def bound_chosen(
     counts hold, and the bound of the deployed fold is one of these limits. `deploy` is
     the name of the model that the plan deploys.
     """
-    losses, in_groups = context.losses, description.data.n_groups is not None
+    losses = context.losses
     bounds = losses.bound(chosen.evidence, planned_delta, chosen.deployed_fold)
     bounded = {}
     for name, ref in chosen.ref_by_name.items():
@@ -82,37 +82,14 @@ def bound_chosen(
         certificate = certify_model(
             context, chosen, description, method, planned_delta, bounds, name
         )
-        # Both models get these caveats: rows of a failed fold count as errors in either
-        # estimate.
-        advice = Advice()
-        if chosen.failed_folds:
-            advice.add(
-                caveats_of_failed_folds,
-                losses,
-                context.scheme,
-                chosen.failed_folds,
-                estimate=bounds.estimate,
-                expected_holdout=losses.expected_holdout(
-                    chosen.fold_counts_of[losses.main.statistic], planned_delta.delta
-                ),
-                unit="group" if in_groups else "row",
-            )
-        if None in chosen.failures:
-            advice.add(
-                caveats_of_failed_all_rows, deploy, chosen.failures[None], certificate
-            )
-        if certificate.n_not_finite:
-            advice.add(caveats_of_infinite_predictions, certificate)
-        if chosen.refusal or chosen.unpredicted.n_rows:
-            advice.add(caveats_of_unpredicted_rows, deploy, chosen, certificate)
-        advice.add(
-            caveats_of_missed_classes,
-            context.labeled,
-            context.scheme,
+        advice = advise_on_model(
+            context,
+            chosen,
+            planned_delta,
             certificate,
-            model,
+            deploy=deploy,
+            in_groups=description.data.n_groups is not None,
         )
-        advice.add(caveats_of_unranked_searches, context.labeled, model)
         confusion = advice.call_safely(count_confusion, context, ref, model)
         reports = ModelReports(
             losses=losses,
@@ -137,6 +114,46 @@ def bound_chosen(
     return bounded
 
 
+def advise_on_model(
+    context: JobContext,
+    chosen: ChosenModels,
+    planned_delta: PlannedDelta,
+    certificate: Certificate,
+    *,
+    deploy: str,
+    in_groups: bool,
+) -> Advice:
+    """Return the caveats of the model with this certificate."""
+    losses, model = context.losses, chosen.models[certificate.fold]
+    advice = Advice()
+    # Both models get these caveats: rows of a failed fold count as errors in either
+    # estimate.
+    if chosen.failed_folds:
+        folds = chosen.fold_counts_of[losses.main.statistic]
+        advice.add(
+            caveats_of_failed_folds,
+            losses,
+            context.scheme,
+            chosen.failed_folds,
+            estimate=certificate.estimate,
+            expected_holdout=losses.expected_holdout(folds, planned_delta.delta),
+            unit="group" if in_groups else "row",
+        )
+    if None in chosen.failures:
+        advice.add(
+            caveats_of_failed_all_rows, deploy, chosen.failures[None], certificate
+        )
+    if certificate.n_not_finite:
+        advice.add(caveats_of_infinite_predictions, certificate)
+    if chosen.refusal or chosen.unpredicted.n_rows:
+        advice.add(caveats_of_unpredicted_rows, deploy, chosen, certificate)
+    advice.add(
+        caveats_of_missed_classes, context.labeled, context.scheme, certificate, model
+    )
+    advice.add(caveats_of_unranked_searches, context.labeled, model)
+    return advice
+
+
 def make_choice(
     search: PlannedSearch,
     search_counts: SearchCounts,
@@ -153,40 +170,7 @@ def make_choice(
     expected_holdout = losses.expected_holdout(
         chosen.fold_counts_of[losses.main.statistic], planned_delta.delta
     )
-    advice = Advice()
-    advice.add(
-        notes_on_found_rows,
-        context,
-        chosen.models,
-        chosen.fold_counts_of,
-        bounded[ONE_FOLD].certificate,
-    )
-    advice.add(notes_of_choice, losses, planned_delta.delta, bounded, deployed)
-    if search.is_halved and ALL_ROWS in bounded:
-        advice.add(
-            notes_on_dropped_candidates,
-            search_counts,
-            candidate_params,
-            bounded[ALL_ROWS].candidate,
-        )
-    advice.add(
-        caveats_of_fits,
-        search_counts.status,
-        search_counts.problems,
-        search_counts.texts,
-        candidate_params,
-    )
-    error_counts = ERROR_RATE.statistic
-    if error_counts in chosen.pool_counts_of:
-        folds = chosen.fold_counts_of[error_counts]
-        on_pool = chosen.pool_counts_of[error_counts]
-        advice.add(
-            caveats_of_disagreements,
-            folds.integers,
-            folds.n_rows,
-            on_pool.counts - on_pool.duplicates,
-            on_pool.n_rows,
-        )
+    advice = advise_on_choice(search, search_counts, chosen, bounded, deployed)
     queries = None
     if search.n_queries and ALL_ROWS in bounded:
         queries = make_queries(context, planned_delta, chosen, search.n_queries)
@@ -234,6 +218,52 @@ def make_choice(
         **largest_class(description.counted_classes),
         **constant_fields(description.constant),
     )
+
+
+def advise_on_choice(
+    search: PlannedSearch,
+    search_counts: SearchCounts,
+    chosen: ChosenModels,
+    bounded: Mapping[str, BoundedModel],
+    deployed: BoundedModel,
+) -> Advice:
+    """Return the caveats of a choice that are not about one model alone."""
+    context, candidate_params = search.context, search.axes.candidates
+    advice = Advice()
+    advice.add(
+        notes_on_found_rows,
+        context,
+        chosen.models,
+        chosen.fold_counts_of,
+        bounded[ONE_FOLD].certificate,
+    )
+    advice.add(notes_of_choice, context.losses, search.delta, bounded, deployed)
+    if search.is_halved and ALL_ROWS in bounded:
+        advice.add(
+            notes_on_dropped_candidates,
+            search_counts,
+            candidate_params,
+            bounded[ALL_ROWS].candidate,
+        )
+    advice.add(
+        caveats_of_fits,
+        search_counts.status,
+        search_counts.problems,
+        search_counts.texts,
+        candidate_params,
+    )
+    error_counts = ERROR_RATE.statistic
+    if error_counts in chosen.pool_counts_of:
+        folds = chosen.fold_counts_of[error_counts]
+        on_pool = chosen.pool_counts_of[error_counts]
+        advice.add(
+            caveats_of_disagreements,
+            folds.integers,
+            folds.n_rows,
+            on_pool.counts - on_pool.duplicates,
+            on_pool.n_rows,
+        )
+    return advice
 
 
 def without_finite(
