@@ -15,7 +15,9 @@ from sklearn.tree import DecisionTreeClassifier
 import dsel
 from dsel.criteria import CRITERIA
 from dsel.kernels import KERNELS
+from dsel.rounded_texts import in_percent
 from dsel.search.design.certificate_methods import METHODS
+from dsel.search.planning.possible_bounds import smallest_limit
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -230,7 +232,7 @@ def test_page_defaults__has_the_numbers_of_plans():
         return dsel.plan_search(model, grid, X, y, random_state=0, **options)
 
     def least_bound(**options):
-        return re.search("bound +(.*%) or more, even if no", str(plan(**options)))[1]
+        return in_percent(smallest_limit(plan(**options).search))
 
     default = plan()
     assert f"without any error has a bound of {least_bound()}" in page

@@ -81,6 +81,7 @@ from dsel.rounded_texts import count_of, terminal_width
 from dsel.runtime.clients import count_threads
 from dsel.search.planning.plan_bound import NEVER, plan_bound
 from dsel.search.planning.plan_text import plan_lines, plan_rows
+from dsel.search.planning.possible_bounds import plan_bound_call
 from dsel.search.running.execute import check_out, trusted_types
 
 if TYPE_CHECKING:
@@ -452,8 +453,25 @@ def _planned_rows(
     planned += [row for row in shown_rows if not in_short or row[0] in IN_SHORT]
     if client is None:
         threads = count_of(count_threads(), "thread")
-        planned.append(("runs on", f"{threads}, one for each processor"))
-    return reword_rows(planned, shell_names(click.get_current_context().command))
+        planned = [
+            (name, f"{text}, on {threads}" if name == "fits" else text)
+            for name, text in planned
+        ]
+    words = shell_names(click.get_current_context().command)
+    return reword_rows(planned, {**_words_of_bound_call(plan), **words})
+
+
+def _words_of_bound_call(plan: "Plan") -> dict[str, str]:
+    """Return the command that stands for the call of `plan_bound` in a plan."""
+    if (call := plan_bound_call(plan.search)) is None:
+        return {}
+    names_of_shell = {"cv": "folds", "class_share": "class-share"}
+    words = ["dsel", "plan-bound", call.n_labeled, call.n_unlabeled]
+    words += [
+        f"--{names_of_shell.get(name, name)} {value}"
+        for name, value in call.options.items()
+    ]
+    return {str(call): " ".join(map(str, words))}
 
 
 def run_plan(

@@ -43,6 +43,8 @@ class Case:
     """Rate at which the model of all rows differs from one without 20% of them."""
     class_fraction: float = 1.0
     """Fraction of the rows from which limits are computed; 1 for the error."""
+    has_queries: bool = False
+    """Whether pool rows will be labeled, which takes a share of delta."""
 
     @property
     def is_error(self) -> bool:
@@ -56,7 +58,9 @@ class Case:
 
     def division_of(self, delta: float) -> DeltaDivision:
         """Return the division of a delta between labels and pool."""
-        return DeltaDivision.of_plan(delta, has_pool=self.n_unlabeled > 0)
+        return DeltaDivision.of_plan(
+            delta, has_pool=self.n_unlabeled > 0, has_queries=self.has_queries
+        )
 
     @property
     def n_counted(self) -> int:

@@ -24,7 +24,7 @@ from dsel.runtime.tasks import limit_threads
 from dsel.search.design.cv_schemes import with_leave_one_out
 from dsel.search.engine.fit_batch import fit_splits
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.planning.plan_caveats import name_counted_rows, note_on_possible_bound
+from dsel.search.planning.plan_caveats import name_counted_rows, notes_on_possible_bound
 from dsel.search.planning.plan_text import (
     notes_before_fits,
     plan_lines,
@@ -70,8 +70,7 @@ class Plan:
         )
         named = name_counted_rows(few_rows, scheme, search.row_groups)
         texts = [caveat.text for caveat in named]
-        note = note_on_possible_bound(search)
-        return [*texts, note] if note else texts
+        return [*texts, *notes_on_possible_bound(search)]
 
     @property
     def fold_variances(self) -> Floats | None:

@@ -6,7 +6,7 @@ Each certificate brings the rows that it adds to the table, see `table_rows`.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import isnan
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import xarray as xr
@@ -580,7 +580,8 @@ def _rows_for_bound(
     """Return the smallest number of rows that gives the bound, to 1 %, or -1."""
 
     def is_enough(n_rows: int) -> bool:
-        changed = replace(case, **{field: n_rows})
+        rows: dict[str, Any] = {field: n_rows}
+        changed = replace(case, **rows)
         return sum(expected_terms(changed, row, n_folds)) <= wanted
 
     # A hold-out set of 20% has no folds, and one answer for all numbers of them.

@@ -38,7 +38,11 @@ from dsel.search.design.baseline import note_on_positions
 from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.planning.plan_inputs import DividedPool, SearchInputs
 from dsel.search.planning.plan_text import UNREAD_POOL
-from dsel.search.planning.possible_bounds import smallest_limit
+from dsel.search.planning.possible_bounds import (
+    MOST_TIMES,
+    note_on_constant,
+    smallest_limit,
+)
 from dsel.search.run_parts.planned_search import PlannedSearch
 from dsel.typing import AnyArray
 
@@ -170,7 +174,7 @@ def plan_caveats(
         make_caveats(Effect.INFO, notes_on_inputs(search, search_inputs)),
         [*in_groups, *make_caveats(Effect.WARNS, similar)],
         make_caveats(Effect.PLAN, of_prior),
-        make_caveats(Effect.PLAN, filter(None, [note_on_possible_bound(search)])),
+        make_caveats(Effect.PLAN, notes_on_possible_bound(search)),
         caveats_of_sizes(
             scheme,
             search.pool,
@@ -291,8 +295,6 @@ def known_assumptions(
 
 USELESS: Final = 0.9
 """Part of the largest loss from which on a bound says nothing of use."""
-MOST_TIMES: Final = 100
-"""Most multiples of the labeled rows that are tried in the search for enough rows."""
 
 
 def caveats_of_rows(labeled: LabeledRows, scheme: CVScheme) -> list[Caveat]:
@@ -460,6 +462,18 @@ def note_on_possible_bound(search: PlannedSearch, most: float = LARGE) -> str:
         f"bound is {in_percent(limit)} or more even if no model makes an error{fewer}; "
         f"about {enough * n_rows:,} are enough for 50%"
     )
+
+
+def notes_on_possible_bound(search: PlannedSearch) -> list[str]:
+    """Return a note on a bound that is large, or above the loss of a constant, if any.
+
+    Both would say that rows are too few. A mean cost is compared with a constant: a
+    part of the largest cost says little.
+    """
+    notes = [note_on_possible_bound(search), note_on_constant(search)]
+    if search.context.losses.main.is_cost:
+        notes.reverse()
+    return [note for note in notes if note][:1]
 
 
 def _fewer_folds(n_folds: int, is_enough: Callable[[int], bool]) -> list[ShellOptions]:

@@ -19,7 +19,8 @@ from dsel.rounded_texts import count_of, part_in_percent, wrap_line
 from dsel.search.engine.inner_searches import count_survivors
 from dsel.search.engine.jobs import CandidateGroup
 from dsel.search.planning.possible_bounds import (
-    describe_possible_bound,
+    describe_bound,
+    describe_queries,
     describe_rare_class,
     describe_small_pool,
 )
@@ -55,8 +56,8 @@ def plan_rows(
 ) -> list[ShownRow]:
     """Return rows of texts: a title, names with texts, and caveats.
 
-    The short form has rows, pool, number of fits, the smallest possible bound, a rare
-    class, and the caveats that void the bound, for which somebody may stop the run. The
+    The short form has rows, pool, number of fits, the bound to expect, a rare class,
+    and the caveats that void the bound, for which somebody may stop the run. The
     choice has the other caveats.
     """
     n, d = search.labeled.X.shape
@@ -95,7 +96,8 @@ def plan_rows(
                 rows = f"{min(n_rows):,} to {rows}"
         labeled += f"; {k - 1} of {k} folds ({part}) are {rows}"
     possible = {
-        "bound": describe_possible_bound(search),
+        "bound": describe_bound(search),
+        "queries": describe_queries(search),
         RARE_CLASS: describe_rare_class(search),
     }
     shown_rows = {"labeled rows": labeled, "pool": pool, "fits": fits}

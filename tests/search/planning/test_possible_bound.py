@@ -72,8 +72,7 @@ def row_of(planned, name):
 @pytest.mark.parametrize(
     ("loss", "words"),
     [
-        ("error", "or more, even if no model errs"),
-        ("recall:yes", r"or more \(misses of 'yes'\), even if no model errs"),
+        ("precision:yes", "or more .false among predictions 'yes'., even if no model"),
         ("balanced", r"or more \(balanced error\), even if no model errs"),
     ],
 )
@@ -86,31 +85,123 @@ def test_plan__says_the_smallest_possible_bound_of_any_loss(loss, words):
     assert planned.run(n_jobs=1).choice.bound >= least - 1e-3
 
 
-@pytest.mark.parametrize("loss", ["error", "recall:yes"])
-def test_plan__says_what_fewer_folds_could_prove_where_rows_are_few(loss):
-    few = row_of(plan(loss=loss), "bound")
-    of_three = row_of(plan(loss=loss, cv=3), "bound")
-    least = of_three.partition("%")[0]
-    assert few.endswith(f"even if no model errs ({least}% with cv=3)")
-    assert of_three.endswith("even if no model errs")
-    many = np.repeat(X, 20, axis=0), np.repeat(Y, 20)
-    planned = dsel.plan_search(LogisticRegression(), GRID, *many, random_state=0)
-    assert row_of(planned, "bound").endswith("even if no model errs")
+def percents(text):
+    return [float(number) / 100 for number in re.findall(r"[0-9]+[.]?[0-9]*", text)]
 
 
-def test_plan__says_which_distances_of_a_fold_bound_a_regression():
+def bounds_of(call):
+    words = re.fullmatch(r"dsel[.]plan_bound[(](.*)[)]", call)[1].split(", ")
+    rows, named = map(int, words[:2]), [word.split("=") for word in words[2:]]
+    whole = ("n_candidates", "cv")
+    options = {k: int(v) if k in whole else float(v) for k, v in named}
+    return dsel.plan_bound(*rows, **options).bound
+
+
+@pytest.mark.parametrize(
+    ("options", "rates", "words"),
+    [
+        ({}, [0.05, 0.1, 0.2], "models err on"),
+        ({"cv": 3, "delta": 0.1}, [0.05, 0.1, 0.2], "models err on"),
+        ({"groups": np.arange(400) % 100}, [0.05, 0.1, 0.2], "models err on"),
+        ({"loss": "recall:yes"}, [0.1, 0.3, 0.5], "models miss"),
+    ],
+)
+def test_plan__says_the_bounds_that_plan_bound_expects_and_its_call(
+    options, rates, words
+):
+    text = row_of(plan(pool=None, **options), "bound")
+    found = re.match(f"about (.*)% if {words} .*hold-out set: about (.*)%[)]", text)
+    call = text.rpartition("other rates: ")[2]
+    assert "error=0.15" in call
+    for n, rate in enumerate(rates):
+        expected = bounds_of(call.replace("0.15", str(rate)))
+        bounds = expected.isel(n_folds=expected.n_folds == options.get("cv", 5))
+        for certificate, number in zip(
+            ("one_fold", "holdout_20_percent"), found.groups(), strict=True
+        ):
+            bound = bounds.sel(certificate=certificate).item()
+            assert percents(number)[n] == pytest.approx(bound, abs=6e-4)
+
+
+def test_plan__with_queries_says_what_they_cost_the_first_bound():
+    pool = RNG.normal(size=(5_000, 3))
+    text = row_of(plan(pool=pool, n_queries=30), "queries")
+    more, less, error = percents(text.partition("becomes")[2])
+    without = row_of(plan(pool=pool), "bound")
+    assert error == 0.1
+    assert less == percents(without)[1] < more
+    assert not row_of(plan(pool=pool), "queries")
+
+
+def test_plan__says_what_fewer_folds_could_prove_where_a_bound_is_useless():
+    for few in (
+        {"y": rare(40), "loss": "recall:fraud"},
+        {"y": rare(40), "loss": "precision:fraud"},
+        {"groups": np.arange(400) % 40},
+    ):
+        text = row_of(plan(**few), "bound")
+        least = smallest_limit(plan(cv=3, **few).search)
+        number = re.search("([0-9.]+)% with cv=3, whose models learn from 67%", text)
+        assert float(number[1]) / 100 == pytest.approx(least, abs=1e-3)
+        assert "cv=3, whose" not in row_of(plan(cv=3, **few), "bound")
+    assert "with cv=3" not in row_of(plan(), "bound")
+
+
+@pytest.mark.parametrize(
+    ("y", "options", "words"),
+    [
+        (
+            rare(20),
+            {"loss": "cost:fraud>ok=20,ok>fraud=1"},
+            r"fraud costs 0.95, and the bound is",
+        ),
+        (rare(12), {}, r"ok errs on 3.0%, and the bound is"),
+    ],
+)
+def test_plan__says_before_the_run_that_it_cannot_be_better_than_a_constant(
+    y, options, words
+):
+    planned = plan(y, **options)
+    [note] = [text for text in planned.notes_on_few_rows if "cannot prove" in text]
+    assert re.search(f"always predicting {words}", note)
+    assert note in planned.remarks
+    assert planned.run(n_jobs=1).choice.certificate.number >= 0.03
+    n = int(re.search("that needs ([0-9,]+) rows", note)[1].replace(",", ""))
+    times = n // 400
+    many = dsel.plan_search(
+        LogisticRegression(), GRID, np.tile(X, (times, 1)), np.tile(y, times),
+        random_state=0, **options,
+    )  # fmt: skip
+    assert not many.notes_on_few_rows
+
+
+@pytest.mark.parametrize(
+    ("n_pool", "words"),
+    [(10, "no bound below 100%, even if no model errs"), (200, "hardly of use")],
+)
+def test_plan__says_that_a_pool_is_of_no_use_for_a_rare_class(n_pool, words):
+    pool = RNG.normal(size=(n_pool, 3))
+    planned = plan(rare(40), pool, loss="recall:fraud")
+    assert words in row_of(planned, "pool")
+    assert planned.run(n_jobs=1).choice.certificates["all_rows"].number >= 0.999
+    assert "of use" not in row_of(plan(pool=pool, loss="recall:yes"), "pool") or (
+        n_pool == 10
+    )
+
+
+def test_plan__says_which_error_of_a_fold_bounds_a_regression():
     y = X[:, 0] + RNG.normal(size=400)
     planned = dsel.plan_search(Ridge(), {"alpha": [1.0]}, X, y, random_state=0)
     text = row_of(planned, "bound")
-    n_beyond = int(re.fullmatch(
-        "a distance that (.*) of the 80 rows of a fold exceed, so that 90% of all "
-        "others keep it", text
-    )[1])  # fmt: skip
+    rank = re.fullmatch(
+        "how far off 90% of new predictions are at most: about the (.*)(?:st|nd|rd|th) "
+        "largest error on a fold of 80 rows", text
+    )[1]  # fmt: skip
     outcome = planned.run(n_jobs=1)
     residuals = outcome.results["outer_residuals"][outcome.choice.fold].values
     if outcome.choice.fold == 0:  # with the largest share of delta
-        assert np.sum(residuals > outcome.choice.bound) == n_beyond
-    assert np.sum(residuals > outcome.choice.bound) <= n_beyond
+        assert np.sum(residuals >= outcome.choice.bound) == int(rank)
+    assert np.sum(residuals >= outcome.choice.bound) <= int(rank)
 
 
 def test_plan__says_what_bounds_a_rare_class_that_the_error_hardly_shows():
