@@ -13,10 +13,13 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from dsel.checks import describe_missing_path, did_you_mean, show
+from dsel.data.kinds import trim
 from dsel.data.labeled import check_spelling
-from dsel.data.schema import TableSchema
+from dsel.data.missing_labels import check_gap_words, without_words
+from dsel.data.schema import TableSchema, with_classes
 from dsel.data.table_files import (
     FEATHER,
     JSON_LINES,
@@ -113,11 +116,11 @@ def read_table(
         Whether 5/9/2023 is a day of September, and not of May, in columns of text files
         in which no date shows it; None leaves such columns text.
     unlabeled
-        Texts in the target of a text file, such as ``NULL``, that mean that the row has
-        no label, like the empty cell.
+        Labels, such as ``NULL``, that mean that the row has no label, like the empty
+        cell.
     gap_classes
-        Words for a missing value, such as ``None``, that are classes of the target of a
-        text file also where every other label is a number.
+        Words for a missing value, such as ``None``, that are classes of the target also
+        where every other label is a number.
     number
         Columns of texts such as ``$1,234.50`` or ``18%`` that are read as numbers, the
         target among them. All values must have the same symbol, or none, here and in
@@ -181,17 +184,14 @@ def read_table(
         tuple(gaps),
     )
     read = reader_of(location)
-    if (unlabeled or gap_classes) and read is not read_text:
-        raise ValueError(
-            f"--unlabeled and --class are for text files; {location!r} has types, "
-            f"where a label that is missing is a gap."
-        )
     if gaps and read not in (read_text, *FRAME_READERS):
         raise ValueError(
             f"--gap is for tables that hold texts, and {location!r} has an array of "
             f"numbers, where a missing value is NaN."
         )
     table = read(location, request)
+    if read is not read_text:
+        table = _without_missing_labels(table, request, location)
     if table.y is None or table.is_regression:
         return table
     reason = table.why_texts.get(target or "")
@@ -202,6 +202,33 @@ def read_table(
         return table._replace(caveats=(*notes_on_blanks(n_rows), *table.caveats))
     schema = None if table.schema is None else replace(table.schema, classes=None)
     return table._replace(y=targets, schema=schema, is_regression=True)
+
+
+def _without_missing_labels(
+    table: Table, request: TableRequest, location: str
+) -> Table:
+    """Return a table of a format with types, None where a label says it is missing.
+
+    Such formats have gaps of their own, but texts such as 'nan' are in them, too: they
+    were gaps before somebody made texts of a column.
+    """
+    if table.y is None or not len(table.y):
+        return table
+    target = request.target or "y"
+    is_known = pd.notna(table.y)
+    texts = pa.array(
+        [str(y) if k else None for y, k in zip(table.y, is_known, strict=True)],
+        pa.string(),
+    )
+    known = without_words(texts, request.unlabeled, target, location)
+    if any(isinstance(label, str) for label in table.y):
+        check_gap_words(trim(known), target, request.gap_classes, {})
+    if not request.unlabeled:
+        return table
+    labels = table.y.astype(object)
+    labels[known.is_null().to_numpy(zero_copy_only=False)] = None
+    schema = table.schema and with_classes(table.schema, labels)
+    return table._replace(y=labels, schema=schema)
 
 
 def _describe_respelling(

@@ -3,7 +3,6 @@
 import math
 import os
 import re
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,10 +20,8 @@ from numpy.typing import NDArray
 from dsel.checks import letters_of, listing
 from dsel.data.kinds import (
     GAP_WORDS,
-    NUMBER,
     PLAIN,
     SUM_WORD,
-    TRUTH_PAIRS,
     ColumnScan,
     Form,
     Kind,
@@ -37,6 +34,7 @@ from dsel.data.kinds import (
     trim,
     truth_words,
 )
+from dsel.data.missing_labels import check_gap_words, without_words
 from dsel.data.schema import ColumnSchema, TableSchema, number_column, with_texts_of
 from dsel.data.table_files import PARQUET, TEXT_FILES, files_in, name_text_file
 from dsel.data.table_request import (
@@ -56,7 +54,7 @@ from dsel.data.text import (
     header_line,
     open_text,
 )
-from dsel.errors import RowError, UndecidedError
+from dsel.errors import RowError
 from dsel.option_values import CLASSIFICATION, quote_names
 from dsel.rounded_texts import count_of
 from dsel.runtime.clients import count_threads, current_worker
@@ -70,10 +68,6 @@ _MISSING_LABELS: Final = frozenset(
     for word in (*GAP_WORDS, "missing", "no label", "pending", "tbd", "unlabeled")
 )
 """Letters of words by which rows without a label are marked."""
-_MINUS_ONE: Final = ("-1", "-1.0")
-_NO_CLASSES: Final = ("?", "#N/A", "NaN", "nan")
-"""Words for a missing value that no class is called without a second thought."""
-_NUMBER_OR_CODE: Final = r"^[+-]?[0-9]+(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]+)?$"
 
 
 class TextSource(NamedTuple):
@@ -423,7 +417,11 @@ def read_text(location: str, request: TableRequest) -> Table:
     dropped = [] if like is not None else list(request.drop)
     read = list(dict.fromkeys([*names, *request.id_columns, *other_names, *dropped]))
     rows = source.read(read, raw=() if target is None else (target,))
-    rows = _remove_missing_labels(rows, target, request.unlabeled, location)
+    if target is not None:
+        known = without_words(
+            rows.column(target).combine_chunks(), request.unlabeled, target, location
+        )
+        rows = rows.set_column(rows.schema.get_field_index(target), target, known)
     cells = None if target is None else trim(rows.column(target).combine_chunks())
     scanned = rows.select(names)
     if request.task != CLASSIFICATION and target is not None:
@@ -692,95 +690,6 @@ def _add_notes_to_error(
         raise
 
 
-def _remove_missing_labels(
-    rows: pa.Table, target: str | None, unlabeled: Sequence[str], location: str
-) -> pa.Table:
-    """Return a table whose target is null where it is one of the texts `unlabeled`."""
-    if target is None or not unlabeled:
-        return rows
-    texts = rows.column(target).combine_chunks()
-    trimmed = trim(texts)
-    for word in unlabeled:
-        if not pc.any(pc.equal(trimmed, word), min_count=0).as_py():
-            way = f"; write --pool {shlex.quote(word)}" if os.path.exists(word) else ""
-            raise ValueError(
-                f"--unlabeled {word!r} must be a text of {target!r}, but {location!r} "
-                f"has it in no row{way}."
-            )
-    is_word = pc.is_in(trimmed, value_set=pa.array(unlabeled, texts.type))
-    labels = pc.if_else(is_word, None, texts)
-    return rows.set_column(rows.schema.get_field_index(target), target, labels)
-
-
-class GapWordError(UndecidedError):
-    """A word for a missing value that is hardly a class of the target."""
-
-    def __init__(self, word: str, message: str) -> None:
-        super().__init__(message, [("--unlabeled", word)], [("--class", word)])
-        self.word = word
-
-
-def _check_gap_words(
-    cells: pa.Array,
-    target: str,
-    scans: Mapping[str, ColumnScan],
-    decimal: str,
-    gap_classes: Sequence[str],
-) -> None:
-    """Raise GapWordError if a word is hardly a class of the target.
-
-    A class may be called None, but not among numbers or truth values. The largest class
-    is none where features have the same word as a gap. UndecidedError for -1, which
-    plans take for a class only where the one other label is a number.
-    """
-    counted = pc.value_counts(cells.drop_null())
-    n_rows_of = dict(
-        zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True)
-    )
-    marks = (*GAP_WORDS, *_MINUS_ONE)
-    words = [word for word in n_rows_of if word in marks]
-    other_texts = pa.array(
-        [text for text in n_rows_of if text not in marks], pa.string()
-    )
-    if not words or not len(other_texts):
-        return
-    are_numbers = pc.all(matches(other_texts, NUMBER)).as_py()
-    minus = [word for word in words if word in _MINUS_ONE]
-    if minus and not (len(n_rows_of) == 2 and are_numbers):
-        raise UndecidedError(
-            f"`target` {target!r} has {minus[0]!r} in {n_rows_of[minus[0]]:,} of "
-            f"{len(cells):,} rows, which marks rows without a label: write --unlabeled "
-            f"{minus[0]}, or give the class another name in the table.",
-            [("--unlabeled", minus[0])],
-        )
-    is_value = pc.or_(
-        pc.match_substring_regex(other_texts, _NUMBER_OR_CODE),
-        pc.is_in(pc.utf8_lower(other_texts), value_set=pa.array(sum(TRUTH_PAIRS, ()))),
-    )
-    are_values = pc.all(is_value).as_py()
-    largest_class = max(n_rows_of.values())
-    for word in words:
-        if word in (*gap_classes, *_MINUS_ONE):
-            continue
-        n_rows = n_rows_of[word]
-        gaps_of = (name for name, scan in scans.items() if scan.has_gap(word, decimal))
-        gap_of = next(gaps_of, None)
-        if are_values:
-            reason = "all its other labels are numbers or truth values"
-        elif word in _NO_CLASSES:
-            reason = "programs mark rows without a value by it"
-        elif gap_of is not None and n_rows == largest_class:
-            reason = f"{gap_of!r} has it as a gap"
-        else:
-            continue
-        raise GapWordError(
-            word,
-            f"`target` {target!r} has {word!r} in {n_rows:,} of {len(cells):,} rows, "
-            f"and {reason}: write --unlabeled {shlex.quote(word)} if these rows have "
-            f"no label, or --class {shlex.quote(word)} if it is a class.",
-        )
-
-
 class _Labels(NamedTuple):
     """Labels or numbers of the target of a text table."""
 
@@ -819,7 +728,13 @@ def _read_target(
         numbers = numbers_of_texts(cells, column, scan, decimal, request.task)
     if numbers is not None:
         return _Labels(numbers, form=column.form)
-    _check_gap_words(cells, target, scans, decimal, request.gap_classes)
+    gaps = {
+        word: name
+        for name, scan in reversed(scans.items())
+        for word in GAP_WORDS
+        if scan.has_gap(word, decimal)
+    }
+    check_gap_words(cells, target, request.gap_classes, gaps)
     return _text_labels(values, cells, target, scan, decimal)
 
 

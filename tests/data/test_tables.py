@@ -27,7 +27,7 @@ from dsel.data.schema import ColumnSchema, TableSchema
 from dsel.data.table_files import ENDINGS
 from dsel.data.tables import FORMATS, read_table
 from dsel.data.text_tables import text_source
-from dsel.errors import NewerRecordError
+from dsel.errors import NewerRecordError, UndecidedError
 
 X = np.array([[1.0, 0.0, 2.5], [0.0, 0.0, 0.0], [3.0, 4.0, 0.0], [0.5, 0.0, 1.0]])
 LABELS = np.array(["no", "yes", "yes", "no"])
@@ -1172,8 +1172,42 @@ def test_read_table__refuses_words_that_no_target_has(tmp_path):
     ):
         read_table(path, target="label", unlabeled=["NULL"])
     pd.DataFrame({"x": [1, 2], "label": ["a", "b"]}).to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(ValueError, match="are for text files"):
+    with pytest.raises(ValueError, match="'NULL' must be a text of 'label'"):
         read_table(tmp_path / "t.parquet", target="label", unlabeled=["NULL"])
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet", ".feather", ".jsonl"])
+@pytest.mark.parametrize(
+    ("labels", "word"),
+    [(["yes", "no", "nan"], "nan"), (["a", "b", "?"], "?"),
+     (["1", "0", "NULL"], "NULL"), (["1", "0", "-1"], "-1")],
+)  # fmt: skip
+def test_read_table__asks_what_a_word_for_a_gap_means_in_every_format(
+    ending, labels, word, tmp_path
+):
+    path = tmp_path / f"t{ending}"
+    frame = pd.DataFrame({"x": [1.5, 2.5, 3.5] * 4, "label": labels * 4})
+    if ending == ".csv":
+        frame.to_csv(path, index=False)
+    elif ending == ".jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    else:
+        getattr(frame, f"to_{ending[1:]}")(path)
+    with pytest.raises(UndecidedError, match=f"has {re.escape(repr(word))} in 4 of 12"):
+        read_table(path, target="label")
+    table = read_table(path, target="label", unlabeled=[word])
+    assert [str(label) for label in table.y] == [*labels[:2], "None"] * 4
+    assert [str(label) for label in table.schema.classes] == sorted(labels[:2])
+    if word != "-1":
+        kept = read_table(path, target="label", gap_classes=[word])
+        assert [*kept.y] == labels * 4
+
+
+def test_read_table__takes_typed_whole_numbers_for_rows_without_a_label(tmp_path):
+    pd.DataFrame({"x": [1, 2, 3], "y": [1, 0, -1]}).to_parquet(tmp_path / "t.parquet")
+    table = read_table(tmp_path / "t.parquet", target="y", unlabeled=["-1"])
+    assert [*table.y] == [1, 0, None]
+    assert table.schema.classes == (0, 1)
 
 
 @pytest.mark.parametrize("ending", [".ndjson", ".jsonl.gz", ".ndjson.xz", ".jsonl.zip"])
