@@ -64,6 +64,12 @@ def run(options: MonitorOptions) -> None:
             which = "label some of these rows, and run dsel select on them alone"
             if labels.are_there:
                 which = "run dsel select on the labeled rows of this table alone"
+            if report.labels_refute_nothing:
+                which = (
+                    "find out what changed; the labels of these rows refute no bound. "
+                    "For a bound that is about them run dsel select on their labeled "
+                    "rows alone"
+                )
             steps = [
                 f"{which}: together with the old rows they are no random sample of one "
                 f"population"

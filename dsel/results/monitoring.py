@@ -132,6 +132,13 @@ class MonitorReport(Renderable):
         return bool(self.refuted)
 
     @property
+    def labels_refute_nothing(self) -> bool:
+        """Whether labels tested the bounds, and refuted none."""
+        of_errors = [test for test in self.tests if test.name.startswith("error of ")]
+        results = {test.result for test in of_errors}
+        return KEPT in results and REFUTED not in results
+
+    @property
     def n_tested(self) -> int:
         """Number of promises that could be tested."""
         return sum(test.result != UNTESTED for test in self.tests)

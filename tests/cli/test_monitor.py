@@ -118,6 +118,17 @@ def test_monitor__next_step_mixes_no_old_rows_with_the_new_ones(place, name, ste
     )
 
 
+def test_monitor__gives_up_no_labels_where_the_bounds_are_kept(place, tmp_path):
+    older = pd.read_csv(place / "older.csv")
+    predicted = tmp_path / "p.csv"
+    run("predict", place / "results", place / "older.csv", "--out", predicted)
+    older["label"] = pd.read_csv(predicted)["label"]
+    older.to_csv(tmp_path / "labels.csv", index=False)
+    text = run("monitor", place / "results", tmp_path / "labels.csv").stdout
+    assert "Next      find out what changed; the labels of these rows refute" in text
+    assert "run dsel select on the labeled rows of this table" not in text
+
+
 def test_monitor__names_the_columns_that_changed(place):
     found = run("monitor", place / "results", place / "older.csv", "--quiet")
     assert found.exit_code == REFUTED, found.output

@@ -7,6 +7,7 @@ errors. One pass over the table counts for all of them, and keeps a sample of it
 `promises` has the tested promises, `new_labels` and `new_row_counts` the counts.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan, nan
 from typing import TYPE_CHECKING, Final
@@ -15,6 +16,7 @@ import numpy as np
 
 from dsel.bounds.duplicates import lower_rate_limits
 from dsel.checks import check_level, listing
+from dsel.data.labeled import LabeledRows
 from dsel.data.targets import notes_on_blanks
 from dsel.data.unknown_values import select_unexpected_values
 from dsel.families.estimator_kinds import is_regressor
@@ -36,6 +38,7 @@ from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import OnProgress
 from dsel.search.design.assumption_checks import (
     FEWEST_TESTED_ROWS,
+    TwoSampleTest,
     count_copies,
     have_copies,
     two_sample_test,
@@ -243,30 +246,27 @@ def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
         why = "too few different rows are in one of both tables"
         return replace(test, reason=why)
     is_told_apart = result.p_value <= level
-    reason = (
-        f"a classifier distinguishes new rows from labeled ones"
-        f"{'' if is_told_apart else ' no better than chance'} (AUC {result.auc:.2f}, "
-        f"p = {result.p_value:.2g}; compared are "
+    sizes = (
+        f"(AUC {result.auc:.2f}, p = {result.p_value:.2g}; compared are "
         f"{min(labeled.n_rows, COMPARED_ROWS):,} and "
         f"{min(tally.n_rows, COMPARED_ROWS):,} rows)"
     )
     p_value = min(result.p_value, result.column_p_value)
     is_refuted = p_value <= level
-    if columns:
-        kind = f"column{'s' if len(columns) > 1 else ''}"
-        shown = listing(columns, SHOWN_COLUMNS)
-        but = "" if is_told_apart else "but "
-        reason += f"; {but}tested alone, {kind} {shown} changed"
-        details = [] if is_told_apart else [f"p = {p_value:.2g}"]
-        changes = zip(columns, result.columns, strict=True)
-        for name, position in [*changes][:SHOWN_COLUMNS]:
-            pair = (column_of(X, position) for X in (labeled.X, tally.sample))
-            if change := describe_change(*pair):
-                details.append(f"{name}: {change}")
-        if details:
-            reason += f" ({'; '.join(details)})"
-    elif is_refuted:
-        reason += "; no column changed by itself, but how they go together"
+    changed = _describe_columns(columns, result, labeled, tally)
+    if is_told_apart:
+        reason = f"a classifier distinguishes new rows from labeled ones {sizes}"
+        if columns:
+            reason += f"; tested alone, {changed}"
+        elif is_refuted:
+            reason += "; no column changed by itself, but how they go together"
+    elif columns:
+        reason = (
+            f"{changed}, by a test of each column (p = {result.column_p_value:.2g}); a "
+            f"classifier that has all columns sees no difference {sizes}"
+        )
+    else:
+        reason = f"a classifier sees no difference to the labeled rows {sizes}"
     return replace(
         test,
         result=REFUTED if is_refuted else KEPT,
@@ -275,6 +275,20 @@ def _test_rows(promises: Promises, tally: Tally, level: float) -> PromiseTest:
         p_value=p_value,
         columns=columns,
     )
+
+
+def _describe_columns(
+    columns: Sequence[str], result: TwoSampleTest, labeled: LabeledRows, tally: Tally
+) -> str:
+    """Return which columns changed, and how the first of them did."""
+    details = []
+    for name, position in [*zip(columns, result.columns, strict=True)][:SHOWN_COLUMNS]:
+        pair = (column_of(X, position) for X in (labeled.X, tally.sample))
+        if change := describe_change(*pair):
+            details.append(f"{name}: {change}")
+    end = f" ({'; '.join(details)})" if details else ""
+    kind = f"column{'s' if len(columns) > 1 else ''}"
+    return f"{kind} {listing(columns, SHOWN_COLUMNS)} changed{end}"
 
 
 def _test_disagreement(promises: Promises, tally: Tally, level: float) -> PromiseTest:
