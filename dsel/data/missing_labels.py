@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from dsel.data.kinds import GAP_WORDS, NUMBER, TRUTH_PAIRS, matches, trim
 from dsel.errors import UndecidedError
 
-_MINUS_ONE: Final = ("-1", "-1.0")
+MINUS_ONE: Final = ("-1", "-1.0")
+"""Texts of scikit-learn's mark of rows without a label."""
 _NO_CLASSES: Final = ("?", "#N/A", "NaN", "nan")
 """Words for a missing value that no class is called without a second thought."""
 _NUMBER_OR_CODE: Final = r"^[+-]?[0-9]+(?:[.,][0-9]*)?(?:[eE][+-]?[0-9]+)?$"
@@ -63,7 +64,7 @@ def check_gap_words(
     n_rows_of = dict(
         zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True)
     )
-    marks = (*GAP_WORDS, *_MINUS_ONE)
+    marks = (*GAP_WORDS, *MINUS_ONE)
     words = [word for word in n_rows_of if word in marks]
     other_texts = pa.array(
         [text for text in n_rows_of if text not in marks], pa.string()
@@ -71,7 +72,7 @@ def check_gap_words(
     if not words or not len(other_texts):
         return
     are_numbers = pc.all(matches(other_texts, NUMBER)).as_py()
-    minus = [word for word in words if word in _MINUS_ONE]
+    minus = [word for word in words if word in MINUS_ONE]
     if minus and not (len(n_rows_of) == 2 and are_numbers):
         raise UndecidedError(
             f"`target` {target!r} has {minus[0]!r} in {n_rows_of[minus[0]]:,} of "
@@ -86,7 +87,7 @@ def check_gap_words(
     are_values = pc.all(is_value).as_py()
     largest_class = max(n_rows_of.values())
     for word in words:
-        if word in (*gap_classes, *_MINUS_ONE):
+        if word in (*gap_classes, *MINUS_ONE):
             continue
         n_rows = n_rows_of[word]
         gap_of = gaps.get(word)

@@ -17,6 +17,7 @@ import pandas as pd
 from dsel.checks import class_without_blanks, describe_missing_path, nearest_name
 from dsel.data.columns import MissingColumnsError, check_columns
 from dsel.data.kinds import GAP_WORDS, TRUTH_PAIRS
+from dsel.data.missing_labels import MINUS_ONE
 from dsel.data.query_rows import POOL_ROW
 from dsel.data.schema import TableSchema
 from dsel.data.tables import reader_of
@@ -358,12 +359,17 @@ def _row_number(text: str | None) -> int | None:
     return int(value) if value.is_integer() else None
 
 
-def as_label(text: str | None, known: tuple[object, ...]) -> Any:
+def as_label(text: object, known: tuple[object, ...]) -> Any:
     """Return the known label that a text means; else what it says, which is no label.
 
-    None if it means a missing label.
+    None if it means a missing label. A value that is no text means itself.
     """
     if text is None or text in known:
+        return text
+    # A search refuses both as classes, so that they are none here.
+    if str(text).strip() in ("", *MINUS_ONE):
+        return None
+    if not isinstance(text, str):
         return text
     if (label := class_without_blanks(text, known)) is not None:
         return label

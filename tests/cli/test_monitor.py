@@ -54,6 +54,23 @@ def test_monitor__keeps_what_holds(place, name):
     assert not any(line.startswith(" ") for line in found.stdout.splitlines())
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("mark", ["", "-1", "NULL", "nan"])
+def test_monitor__takes_what_a_search_refuses_as_a_class_for_no_label(
+    place, tmp_path, mark, ending
+):
+    frame = pd.read_csv(place / "next.csv")
+    frame["label"] = frame["label"].where(np.arange(len(frame)) % 2 == 0, mark)
+    path = tmp_path / f"t.{ending}"
+    (frame.to_csv if ending == "csv" else frame.to_parquet)(path, index=False)
+    _, tests = by_name(succeed("monitor", place / "results", path, "--json"))
+    assert tests["error of one_fold"]["n_rows"] == 350
+    found = dsel.open_outcome(place / "results").monitor(
+        frame.drop(columns="label"), frame["label"]
+    )
+    assert found.tests[2].n_rows == 350
+
+
 @pytest.mark.parametrize("name", ["next.csv", "next.parquet"])
 def test_monitor__of_groups_tests_one_row_of_each(tmp_path, name):
     frame, labels = customers(1200)

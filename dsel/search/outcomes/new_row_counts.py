@@ -283,10 +283,7 @@ class MonitorContext:
         """
         indices, distinct = pd.factorize(np.asarray(values, object))
         classes = tuple(self.classes.tolist())
-        labels = [
-            as_label(value, classes) if isinstance(value, str) else value
-            for value in distinct.tolist()
-        ]
+        labels = [as_label(value, classes) for value in distinct.tolist()]
         codes = np.array(
             [
                 NO_LABEL
