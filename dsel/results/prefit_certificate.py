@@ -10,7 +10,7 @@ from dsel.errors import names_of
 from dsel.results.assumptions import STATEMENTS, Assumption, assumption_rows
 from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.caveats import caveat_rows, texts_that_void_nothing, warnings_first
-from dsel.results.certificate import Certificate
+from dsel.results.certificate import ONE_OF_EACH, Certificate
 from dsel.results.certificate_texts import ESTIMATE, estimate_text, finding_text
 from dsel.results.class_report import CertifiedReport
 from dsel.results.tolerances import ToleranceReport
@@ -193,11 +193,12 @@ class PrefitCertificate(Certificate):
     def shown_rows(self) -> list[ShownRow]:
         """Return names and texts, which all renderings show; the first has no name."""
         baseline = self.baseline
+        rows = ONE_OF_EACH if self.n_groups else "these rows"
         shown_rows = [
             ("", self.headline()),
             *[("", text) for text in [finding_text(self)] if text],
             *([] if baseline is None else [("", baseline.headline())]),
-            (ESTIMATE, estimate_text(self, "this model on these rows")),
+            (ESTIMATE, estimate_text(self, f"this model on {rows}")),
             *([] if baseline is None else baseline.details()),
             *caveat_rows(self.all_caveats, printed=self.reasons[:1]),
             *assumption_rows(self.assumptions_in_words),

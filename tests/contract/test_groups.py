@@ -416,6 +416,7 @@ def test_prefit__counts_one_row_of_each_group():
     fitted = KNeighborsClassifier().fit(*draw(seed=5)[:2])
     made = dsel.certify(fitted, X, Y, cv="prefit", groups=KEYS)
     assert made == dsel.certify(fitted, X, Y, cv="prefit", groups=KEYS, random_state=0)
+    assert "(this model on one row of each group, no guarantee)" in str(made)
     assert made.certified
     assert ROW in made.headline()
     assert "if the model has not seen these 40 groups), model" in made.headline()

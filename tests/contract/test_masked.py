@@ -180,3 +180,14 @@ def test_fit__refuses_weights_that_are_missing(bad):
                 search.estimator, search.param_grid, A, Y, cv=2,
                 fit_params={"sample_weight": each},
             )  # fmt: skip
+
+
+class MasksHalf(LogisticRegression):
+    def predict(self, X):
+        return np.ma.array(super().predict(X), mask=np.arange(len(X)) % 2 == 0)
+
+
+@pytest.mark.parametrize("learner", [MasksHalf(), lambda X, y: MasksHalf().fit(X, y)])
+def test_certify__refuses_masked_predictions_of_an_estimator_and_a_function(learner):
+    with pytest.raises(ValueError, match=r"must return a label .*, got masked ones"):
+        dsel.certify(learner, A, Y, random_state=0)

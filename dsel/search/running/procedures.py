@@ -60,7 +60,7 @@ class FunctionEstimator(BaseEstimator):
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the predictions of the model."""
-        return np.asarray(self.model_.predict(X))
+        return np.asanyarray(self.model_.predict(X))  # masks are refused later
 
 
 class SelectionProcedure(ClassifierMixin, FunctionEstimator):
