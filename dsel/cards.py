@@ -13,6 +13,10 @@ LONGEST_WHOLE: Final = 40
 NAME_WIDTH: Final = 8
 """Letters of a name that has its text next to it in a column; after a longer one stands
 a colon."""
+ALARMS: Final = ("Refuted", "Warning")
+"""Names of rows for which a card has an edge of another color."""
+NO_PROOF: Final = ("No guarantee", "No bound", "No finite bound")
+"""Beginnings of a first line for which it has this edge, too."""
 ShownRow = tuple[str, ...]
 """A row that a result shows: a name, which may be empty, and a text; or table cells."""
 
@@ -22,6 +26,7 @@ _STYLE: Final = (
     ".dsel-card{border:1px solid rgba(128,128,128,.4);"
     "border-left:4px solid #3b6fa0;border-radius:4px;padding:10px 14px;margin:6px 0;"
     "max-width:72em;line-height:1.45;overflow-x:auto}"
+    ".dsel-card.dsel-alarm{border-left-color:#d95f02}"
     ".dsel-card p{margin:2px 0}.dsel-card .dsel-head{font-weight:700}"
     ".dsel-card dl{display:grid;grid-template-columns:max-content 1fr;gap:2px 14px;"
     "margin:8px 0 0;font-size:.92em}"
@@ -45,10 +50,11 @@ def render_card(
 ) -> str:
     """Return rows of texts as a card: lines, named texts as a list, rows as a table.
 
-    The first line without a name is in bold. `figure` is an SVG element, in which
-    nothing is escaped, beside all that follows the first lines. It stands in the place
-    of the rows whose names are in `drawn`, and these describe it to readers who do not
-    see it.
+    The first line without a name is in bold. The edge is orange where something is
+    refuted, not guaranteed or warned of, else blue. `figure` is an SVG element, in
+    which nothing is escaped, beside all that follows the first lines. It stands in the
+    place of the rows whose names are in `drawn`, and these describe it to readers who
+    do not see it.
 
     Examples
     --------
@@ -80,9 +86,10 @@ def render_card(
         image = f'<div class="dsel-figure" role="img" aria-label="{escape(label)}">'
         row = f'<div class="dsel-row">{below}{image}{figure}</div></div>'
         parts = [*parts[:n_lines], row]
-    return (
-        f'<article class="dsel-card"><style>{_STYLE}</style>{"".join(parts)}</article>'
-    )
+    head = next((text for name, text, *_ in rows if not name), "")
+    is_alarm = head.startswith(NO_PROOF) or any(row[0] in ALARMS for row in rows)
+    kind = "dsel-card dsel-alarm" if is_alarm else "dsel-card"
+    return f'<article class="{kind}"><style>{_STYLE}</style>{"".join(parts)}</article>'
 
 
 def mark_code(text: str) -> str:

@@ -111,19 +111,6 @@ def plot_certificates(
     >>> ax.get_xlabel()
     'Error, %'
     """
-    return draw_bounds(results, ax=ax)
-
-
-def draw_bounds(
-    results: xr.Dataset | PrefitCertificate,
-    *,
-    ax: "Axes | None" = None,
-    has_amounts: bool = True,
-) -> "Axes":
-    """Draw the figure of `plot_certificates`.
-
-    A page that has the bounds above it as text needs no amounts of the models.
-    """
     choice = results if isinstance(results, PrefitCertificate) else select(results)
     models, main = list(choice.certificates.values()), choice.certificate
     rows: list[tuple[str, Any, Any, float, str]] = []
@@ -134,7 +121,7 @@ def draw_bounds(
         how = "this model" if main.is_holdout else "cross-validated"
         measured = f"{how}: about {main.about(estimate)}"
     for certificate in models:
-        text = _name_bound(certificate, has_amounts=has_amounts)
+        text = _name_bound(certificate)
         # A bound without terms comes from labeled rows alone.
         first = np.fmin(
             certificate.number,
@@ -198,7 +185,7 @@ def draw_bounds(
     return ax
 
 
-def _name_bound(certificate: Certificate, *, has_amounts: bool) -> str:
+def _name_bound(certificate: Certificate) -> str:
     """Return the text above the bar of a model."""
     text = certificate.model_text
     if not np.isfinite(certificate.number):
@@ -206,8 +193,7 @@ def _name_bound(certificate: Certificate, *, has_amounts: bool) -> str:
     if certificate.certified and certificate.says_nothing:
         return f"{text}: no bound below {certificate.most}"
     words = "at most" if certificate.certified else "about"
-    amount = certificate.amount(certificate.number)
-    return f"{text}: {words} {amount}" if has_amounts else text
+    return f"{text}: {words} {certificate.amount(certificate.number)}"
 
 
 def estimate_name(certificate: Certificate) -> str:

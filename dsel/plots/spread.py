@@ -47,6 +47,8 @@ FEWEST_CANDIDATES_DRAWN: Final = 3
 """Fewest candidates in it, however small the axes are."""
 ROW_HEIGHT: Final = 31.0
 """Points that the label and the dots of a candidate need, one above the other."""
+DOT: Final = {"marker": "o", "ls": ""}
+"""Mark of a mean of folds."""
 BY_OTHER_FOLDS: Final = "chosen: the best on the folds that do not test it"
 """Legend entry of a candidate that was chosen without reading the fold of its bound."""
 TOGETHER: Final = "all folds together"
@@ -216,13 +218,14 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         label = "" if place else "a fold"
         ax.plot(folds, heights, ".", color=MIDDLE, ms=6, label=label)
         color = ACCENT if number == chosen else INK
-        style = DROPPED_MARK if is_dropped[number] else {"marker": "o"}
+        style = DROPPED_MARK if is_dropped[number] else DOT
         ax.plot(mean, place, color=color, ms=7, **style)
-    legend = {what_mean: INK, name_chosen(choice, means): ACCENT}
+    style = DROPPED_MARK if is_dropped[chosen] else DOT
+    legend = {what_mean: (INK, DOT), name_chosen(choice, means): (ACCENT, style)}
     if choice.procedure:  # which is the only candidate
-        legend = {TOGETHER: ACCENT}
-    for label, color in legend.items():
-        ax.plot([], [], "o", color=color, ms=7, label=label)
+        legend = {TOGETHER: (ACCENT, DOT)}
+    for label, (color, style) in legend.items():
+        ax.plot([], [], color=color, ms=7, label=label, **style)
     if is_dropped[order].any():
         ax.plot([], [], color=INK, ms=7, label=DROPPED, **DROPPED_MARK)
     label_rows(ax, labels)

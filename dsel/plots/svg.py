@@ -3,12 +3,11 @@
 import io
 import re
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Final
 
 import xarray as xr
 
-from dsel.plots.bars import draw_bounds as draw_bars_of_bounds
+from dsel.plots.bars import plot_certificates
 from dsel.plots.style import INK
 from dsel.results import Choice
 
@@ -24,12 +23,12 @@ _RULE: Final = re.compile(r"\s*<defs>\s*<style[^>]*>\*\{([^}]*)\}</style>\s*</de
 def draw_bounds(results: xr.Dataset, choice: Choice) -> str:
     """Return the figure of the bounds of a search, without its title.
 
-    The page and the card print the title themselves, and the bounds above it.
+    The page and the card print the title themselves.
     """
     n_bars = len(choice.certificates) + (choice.expected_holdout > 0)
     n_bars += bool(choice.best_constant[0])
-    plot = partial(draw_bars_of_bounds, has_amounts=False)
-    return draw_svg(plot, results, height=1.3 + 0.42 * n_bars, titled=False)
+    height = 1.3 + 0.42 * n_bars
+    return draw_svg(plot_certificates, results, height=height, titled=False)
 
 
 def draw_svg(

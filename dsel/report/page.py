@@ -165,7 +165,12 @@ def comparison_html(
         title=_title_of_comparison(comparison),
         comparison=comparison,
         steps=next_steps(comparison),
-        svg=draw_svg(plot_comparison, comparison, height=1.8, titled=False),
+        svg=draw_svg(
+            plot_comparison,
+            comparison,
+            height=1.8 if comparison.labels is None else 2.6,
+            titled=False,
+        ),
     )
 
 

@@ -122,3 +122,15 @@ def test_lines__are_wrapped_at_the_width_of_a_terminal(shown, monkeypatch):
     ]
     assert names.count("Compare") == 1  # what the bound is compared with is one row
     assert " ".join(" ".join(lines).split()) == " ".join(" ".join(once).split())
+
+
+def test_card__of_what_is_refuted_or_unproved_has_another_edge(shown):
+    alarm = 'class="dsel-card dsel-alarm"'
+    outcome = shown["outcome"]
+    assert alarm not in outcome._repr_html_()
+    assert alarm not in outcome.monitor(X[600:])._repr_html_()
+    assert alarm in outcome.monitor(X[600:] + 9)._repr_html_()
+    copies = dsel.certify(
+        LogisticRegression(), X[:90], NAMES[:90], X[:90], random_state=0
+    )
+    assert alarm in copies.certificates["all_rows"]._repr_html_()
