@@ -79,9 +79,9 @@ def run(options: PredictOptions) -> None:
         # The bound is not about these rows: newer ones of their kind cannot test it.
         is_next = made.certificate is not None and not made.are_mostly_unlike
         if is_next and not output.quiet:
-            place = shlex.quote(options.results)
-            step = f"dsel monitor {place} NEXT_MONTH, once there are newer rows"
-            print_rows(next_rows(step))
+            place, new = map(shlex.quote, (options.results, options.new))
+            why = "to test whether these rows are like the labeled ones"
+            print_rows(next_rows(f"dsel monitor {place} {new}, {why}"))
     if made.says_nothing:
         # A script that reads exit statuses must not take the bound for one about these
         # rows.

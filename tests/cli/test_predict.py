@@ -103,7 +103,7 @@ def test_predict__writes_what_the_model_predicts_in_the_order_of_the_table(
     )
     bound, predicted, unused, wrote, after = found.stdout.splitlines()
     assert predicted.startswith("Predicted: ")
-    assert after.startswith(f"Next      dsel monitor {results} NEXT_MONTH")
+    assert after.startswith(f"Next      dsel monitor {results} {tmp_path / 'new.csv'}")
     assert bound.startswith("Error at most ")
     assert unused == "Not used of NEW: label (the target), note"
     assert wrote.startswith(f"Wrote 90 rows to {out}: customer_id, label")
