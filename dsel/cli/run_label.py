@@ -58,9 +58,9 @@ def run(options: LabelOptions) -> None:
     queries = choice.queries
     if choice.deploy == ONE_FOLD and queries and queries.queried < queries.pool_only:
         bounds = choice.certificates
-        text = "predicts by the model whose bound these labels made smaller"
+        text = "predicts by the second model, whose bound is smaller by these labels"
         if bounds[ONE_FOLD].bound <= bounds["all_rows"].bound:  # NaN if uncertified
-            text += "; that of the deployed model is still no larger"
+            text += ", but not below that of the first model, which predicts without it"
         steps.append(
             f"dsel predict {shlex.quote(place)} NEW --out FILE --deploy all_rows {text}"
         )

@@ -27,9 +27,9 @@ from dsel.rounded_texts import (
     in_percent,
 )
 
-LUCKY: Final = " (its fold was chosen by errors, so these are likely lucky)"
-"""Caveat about values of the model of one fold, since the fold was chosen by its
-errors."""
+LUCKY: Final = " (by which its fold was chosen, so these are likely lucky)"
+"""Caveat about values of the model of one fold, since these rows chose the fold,
+by the loss of the search."""
 LIMITS_OF_0_2: Final = {
     "recall": "recall_at_least",
     "precision": "precision_at_least",
@@ -65,8 +65,8 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
             recall  at least  precision  at least  rows
     fraud    87.5%     71.2%      82.4%     74.9%    16
     ok       99.2%     97.0%      99.5%     96.0%   384
-    Error about 1.2%, at most 3.1%, of this model on rows that it had not seen (its
-    fold was chosen by errors, so these are likely lucky)
+    Error about 1.2%, at most 3.1%, of this model on rows that it had not seen (by
+    which its fold was chosen, so these are likely lucky)
     Models of all folds, pooled (an estimate): error about 1.2%
             recall  precision   rows
     fraud    86.0%      90.0%     80

@@ -296,7 +296,7 @@ def test_predict__of_a_saved_model_says_that_it_has_no_bound(tmp_path):
     assert found.stdout.startswith(
         "No error bound: the model was stored by `save_model`"
     )
-    np.testing.assert_allclose(opened(tmp_path / "p.csv")["value"], X[:, 0])
+    np.testing.assert_allclose(opened(tmp_path / "p.csv")["prediction"], X[:, 0])
     np.save(tmp_path / "new.npy", X[:, :1])
     found = run(
         "predict", tmp_path / "kept", tmp_path / "new.npy", "--out", tmp_path / "q.csv"

@@ -109,11 +109,12 @@ def test_label__prints_both_bounds_and_keeps_the_answer(place):
     printed = printed.replace("deploy='all_rows'", "--deploy all_rows")
     step = (
         f"Next      dsel predict {folder} NEW --out FILE --deploy all_rows predicts by "
-        f"the model whose bound these labels made smaller"
+        f"the second model, whose bound is smaller by these labels"
     )
     labeled = choice.certify_with_labels(rows)
     first, second = (labeled.certificates[n].bound for n in ("one_fold", "all_rows"))
-    end = "; that of the deployed model is still no larger" * (second >= first)
+    end = ", but not below that of the first model, which predicts without it"
+    end *= second >= first
     step += f"{end}\n"
     is_smaller = labeled.queries.queried < choice.queries.pool_only
     assert done.output.startswith(f"{printed}\nCaveat ")

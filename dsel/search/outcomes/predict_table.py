@@ -75,7 +75,6 @@ class PredictedSlice(NamedTuple):
     """What was predicted, in short; None without rows."""
 
 
-VALUE: Final = "value"
 PREDICTION: Final = "prediction"
 ENDS: Final = ("lower", "upper")
 """Columns for the interval of a regressor whose tolerance is certified."""
@@ -395,7 +394,7 @@ class _BlockPredictor:
         hashes = self.labeled_hashes
         n_labeled = 0 if hashes is None else int(hashes.find(X).sum())
         frame = pd.DataFrame({**carried, **predicted})
-        name = next(name for name in (LABEL, PREDICTION, VALUE) if name in predicted)
+        name = next(name for name in (LABEL, PREDICTION) if name in predicted)
         summary = summarize(pd.Series(predicted[name], name=name), row_numbers)
         return PredictedSlice(frame, unknown, n_labeled, summary)
 
@@ -403,7 +402,9 @@ class _BlockPredictor:
         """Return the columns of a table without rows."""
         carried: dict[str, Any] = {name: [] for name in self.ids or (ROW,)}
         classes = _classes_of(self.model)
-        predicted = {VALUE: np.empty(0)} if classes is None else {LABEL: classes[:0]}
+        predicted = (
+            {LABEL: classes[:0]} if classes is not None else {PREDICTION: np.empty(0)}
+        )
         if self.tolerance is not None:
             predicted = {name: np.empty(0) for name in (PREDICTION, *ENDS)}
         return pd.DataFrame({**carried, **predicted})
@@ -417,7 +418,7 @@ def _predictions(model: Any, X: Features) -> dict[str, Any]:
         model = model[-1]
     classes = _classes_of(model)
     if classes is None:
-        return {VALUE: _check_predictions(model.predict(X), X.shape[0])}
+        return {PREDICTION: _check_predictions(model.predict(X), X.shape[0])}
     probabilities = None
     if callable(getattr(model, "predict_proba", None)):
         probabilities = np.asarray(model.predict_proba(X))
