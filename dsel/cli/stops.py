@@ -127,6 +127,8 @@ class WaySearch:
     """Words of the commands of each way that was tried, and of the one that stopped."""
     folder: str
     """Folder for trials of new files."""
+    words: Sequence[str] = ()
+    """Words of the command that stopped first."""
     places: dict[str, str] = field(init=False, default_factory=dict)
     """Beginnings of the paths of trials, and those of the files they stand for."""
     sources: dict[str, str] = field(init=False, default_factory=dict)
@@ -135,7 +137,8 @@ class WaySearch:
     lines: dict[str, None] = field(init=False, default_factory=dict)
     """Lines for the shell that go on, in the order in which they were found."""
     stops: list[tuple[Stop, bool]] = field(init=False, default_factory=list)
-    """Each stop that was met, in order, and whether a way behind it goes on."""
+    """Each stop that was met, in order, and whether a way behind it goes on that keeps
+    the decision before it: another way has no such stop."""
 
     def follow(
         self,
@@ -211,7 +214,7 @@ class WaySearch:
             return True
         if len(commands) > 1:  # it stops another command, and says nothing of this one
             return False
-        number = len(self.stops)
+        number, n_lines = len(self.stops), len(self.lines)
         stop = stop._replace(
             text=self._in_sources(stop.text), in_short=self._in_sources(stop.in_short)
         )
@@ -219,7 +222,10 @@ class WaySearch:
         if not n_stops:
             return False
         goes_on = self.follow(commands[0], stop.ways, n_stops - 1, before)
-        self.stops[number] = stop, goes_on
+        readings = _readings(commands[0]) - _readings(self.words)
+        lines = [*self.lines][n_lines:]
+        is_kept = any(readings <= _readings(shlex.split(line)) for line in lines)
+        self.stops[number] = stop, is_kept
         return goes_on
 
     def needed_lines(self) -> list[str]:
@@ -271,7 +277,8 @@ def find_commands(
         begin.
     """
     with TemporaryDirectory() as folder:
-        search = WaySearch(check, {(tuple(split_options(words)),)}, folder)
+        split_words = split_options(words)
+        search = WaySearch(check, {(tuple(split_words),)}, folder, split_words)
         by_way = dict[str, int]()
         for number, way in enumerate(ways):
             search.follow(words, [way], MOST_STOPS - 1)
@@ -284,6 +291,11 @@ def find_commands(
             ranks[line] = before, number
         lines = sorted(ranks, key=ranks.__getitem__)[:MOST_LINES]
         return Commands(search.texts(), lines)
+
+
+def _readings(words: Sequence[str]) -> set[tuple[str, str]]:
+    """Return the columns that options of commands read as numbers, or as texts."""
+    return {d for d in _decisions(words) if d[0] in ("--number", "--text")}
 
 
 def _decisions(words: Sequence[str]) -> dict[tuple[str, str], None]:

@@ -1098,3 +1098,22 @@ def test_select__messages_name_nothing_that_the_shell_does_not_have(tmp_path, rn
         run(*words, *target, "--drop", "name", "--grid", "C=1", *out).stderr.split()
     )
     assert "the pool is known to hold other records there and not now" in text
+
+
+def test_select__advises_on_no_texts_that_only_a_tried_option_has_made(tmp_path):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 300)).round(4)
+    labeled = pd.DataFrame({"a": a, "b": b, "y": np.where(a > 0, "p", "q")})
+    labeled.to_csv(tmp_path / "labeled.csv", index=False)
+    pool = labeled[["a", "b"]].assign(a=[f"w{n}" for n in range(300)])
+    pool.to_csv(tmp_path / "pool.csv", index=False)
+    done = run(
+        "select", tmp_path / "labeled.csv", "--target", "y", "--model", "logistic",
+        "--pool", tmp_path / "pool.csv",
+    )  # fmt: skip
+    assert done.exit_code == 1
+    # It has texts where --text reads it, which no command does.
+    text = " ".join(done.output.split())
+    assert "it holds numbers. Correct the values" in text
+    assert "different texts" not in text
+    assert "--text" not in text
