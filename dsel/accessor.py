@@ -11,6 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from dsel.checks import attribute_error, did_you_mean, explain_unknown
+from dsel.errors import names_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -187,6 +188,11 @@ class ResultsPlots:
         from dsel.plots.surface import procedure_without_grid
         from dsel.results.cube import candidate_dims
 
+        if isinstance(criterion, str) and criterion in names_of(type(self)):
+            raise ValueError(
+                f"`criterion` must be the name of a criterion, got {criterion!r}, a "
+                f"figure; write plot.{criterion}()."
+            )
         if "regularization" in self._results.dims:
             return plot_loss_curves(self._results, criterion=criterion, ax=ax)
         has_options = not (criterion is x is y is None)

@@ -495,6 +495,18 @@ def _find_position(
 ) -> int:
     """Return the position of a column by its name or position."""
     is_number = isinstance(report_by, Integral) and not isinstance(report_by, bool)
+    if np.ndim(report_by) == 1 and not isinstance(report_by, str | list | tuple):
+        name = getattr(report_by, "name", None)
+        name = name if isinstance(name, str) and name.isidentifier() else "site"
+        # The bound is about rows that have the value, and models may read it.
+        make = f"give X and the pool a column of the values, X.assign({name}=values), "
+        if columns is not None and name in columns:
+            make = ""
+        raise TypeError(
+            f"`report_by` must be the name of one column of `X`, got "
+            f"{type(report_by).__name__}; {make}{'and ' if make else ''}write "
+            f"report_by={name!r}."
+        )
     if not (is_number or isinstance(report_by, str)):
         raise TypeError(
             f"`report_by` must be the name of one column of `X`, or its position where "

@@ -772,6 +772,10 @@ def test_plots__of_a_certified_procedure_name_it_and_what_it_chose(tmp_path):
     assert text.get_text() == "KNeighborsClassifier"
     by_labels = outcome.plot.bound_by_labels()  # there is no grid to draw
     assert outcome.plot().get_title("left") == by_labels.get_title("left") != ""
+    for name in ("folds", "certificates"):
+        with pytest.raises(ValueError, match=rf"a figure; write plot\.{name}\(\)\."):
+            outcome.plot(name)
+        getattr(outcome.plot, name)()
     for figure, words in (
         (outcome.plot.terms, r"no two terms .*plot.certificates\(\)"),
         (outcome.plot.surface, "no grid"),

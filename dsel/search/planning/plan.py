@@ -6,17 +6,18 @@ values, and `Plan.with_leave_one_out` returns another plan.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import numpy as np
 
 from dsel.arrays import Floats
 from dsel.cards import ShownRow, render_card
-from dsel.checks import check_integer
+from dsel.checks import attribute_error, check_integer
 from dsel.data.splits import OuterNumber, all_rows_split
-from dsel.errors import OldName
+from dsel.errors import OldName, names_of
 from dsel.families.family import FitId
 from dsel.results.caveats import texts_that_void_nothing
+from dsel.results.choice import NAMES_IN_OUTCOME
 from dsel.results.cube import GridAxes
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import Progress, check_verbose
@@ -53,6 +54,19 @@ class Plan:
     """The decisions: candidates, folds, pool, certificate and delta."""
     facts: PlanFacts
     """What is known before any fit, such as caveats."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        end = ""
+        if name == "fit":
+            end = "; `plan.run()` fits all candidates, and returns the outcome."
+        # Fields without a default are no attributes of the class.
+        of_outcome = {*names_of(Outcome), *Outcome.__dataclass_fields__}
+        if name in NAMES_IN_OUTCOME:
+            way = NAMES_IN_OUTCOME[name].removeprefix("outcome.")
+            end = f"; its outcome has it: `plan.run().{way}`."
+        elif name in of_outcome and not name.startswith("_"):
+            end = f"; its outcome has it: `plan.run().{name}`."
+        raise attribute_error("a plan", name, names_of(type(self)), end)
 
     @property
     def axes(self) -> GridAxes:
