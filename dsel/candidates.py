@@ -26,13 +26,14 @@ from typing_extensions import TypeAliasType
 
 from dsel.arrays import Estimator
 from dsel.checks import listing, nearest_name, show, show_model
-from dsel.data.frames import NOTHING, TEXT, Frame, number_matrix
-from dsel.data.groups import holds_categories, is_name_of_identifier
+from dsel.data.encoding import find_ways
+from dsel.data.frame_columns import NOTHING, TEXT, Column
+from dsel.data.frames import Frame
 from dsel.data.identity import exact_text
 from dsel.errors import rename_in_errors
 from dsel.families.estimator_kinds import is_classifier, is_regressor
 from dsel.families.family import Candidate
-from dsel.families.prefixes import clone_value, first_step
+from dsel.families.prefixes import clone_value, first_step, flat_steps
 from dsel.results.cube import is_list, product_grids
 from dsel.typing import Options, RowsLike
 
@@ -387,56 +388,100 @@ def check_text(estimators: Iterable[Estimator], X: RowsLike) -> None:
 
     Only estimators of scikit-learn are checked; others raise in their fits.
     """
+    if not isinstance(X, Frame):
+        return
     # scikit-learn takes columns of gaps, and mixed ones of numbers, for numbers.
-    if isinstance(X, Frame) and any(
-        not column.is_number
+    others = [
+        column
+        for column in X.schema.columns
+        if not column.is_number
         and column.kind != NOTHING
         and not (
             column.kind.startswith("mixed")
             and X.given[column.name].dropna().map(_is_number).all()
         )
-        for column in X.schema.columns
-    ):
-        for step in map(first_step, estimators):
-            if type(step).__module__.startswith(_OF_NUMBERS):
-                _refuse_identifiers(X)
-                number_matrix(X)
-            elif type(step).__module__.startswith(_OF_CATEGORIES):
-                _refuse_texts(step, X)
-
-
-def _refuse_texts(step: Estimator, X: Frame) -> None:
-    """Raise TypeError for texts that an estimator takes as categories only."""
-    names = [
-        column.name
-        for column in X.schema.columns
-        if column.kind == TEXT
-        and not str(X.given[column.name].dtype).startswith(_CATEGORICAL_TYPES)
     ]
-    if names and step.get_params()["categorical_features"] == "from_dtype":
+    passed_on = dict[str, list[str]]()
+    for estimator in estimators if others else ():
+        step, *later_steps = flat_steps(estimator)
+        if type(step) is ColumnTransformer and later_steps:
+            key = repr((step.transformers, step.remainder))
+            if key not in passed_on:  # most candidates have the same transformer
+                passed_on[key] = _columns_passed_on(step, X)
+            columns = [c for c in others if c.name in passed_on[key]]
+            _check_step(
+                later_steps[0], X, columns, ", which ColumnTransformer passes on"
+            )
+        else:
+            _check_step(step, X, others)
+
+
+def _check_step(step: Any, X: Frame, others: Sequence[Column], way: str = "") -> None:
+    """Raise TypeError if a step gets columns of other kinds than it takes.
+
+    `others` are columns that it gets and that are no numbers; `way` says how it gets
+    them.
+    """
+    module = type(step).__module__
+    takes_numbers = module.startswith(_OF_NUMBERS)
+    if module.startswith("sklearn.impute"):
+        takes_numbers = getattr(step, "strategy", "mean") in ("mean", "median")
+    if takes_numbers and others:
+        raise X.encoding_error(others, way)
+    if module.startswith(_OF_CATEGORIES):
+        _check_categories(step, X, others, way)
+
+
+def _check_categories(
+    step: Estimator, X: Frame, others: Sequence[Column], way: str
+) -> None:
+    """Raise TypeError for columns that are no categories which an estimator takes."""
+    options = step.get_params()
+    n_values = {column.name: X.given[column.name].nunique() for column in others}
+    are_categories = {
+        column.name: str(X.given[column.name].dtype).startswith(_CATEGORICAL_TYPES)
+        for column in others
+    }
+    if options["categorical_features"] != "from_dtype":
+        wrong = [column for column in others if column.is_time]
+    else:
+        wrong = [
+            column
+            for column in others
+            if not are_categories[column.name]
+            or n_values[column.name] > options["max_bins"]
+        ]
+    if not wrong:
+        return
+    names = [column.name for column in wrong]
+    are_texts = all(c.kind == TEXT and not are_categories[c.name] for c in wrong)
+    # Of categories it makes better use than of a column for each value.
+    ways = find_ways(X.given[names])
+    if are_texts and not way and ways.is_ready and not ways.owners:
         types = ", ".join(f"{name!r}: 'category'" for name in names)
         raise TypeError(
             f"`X` holds text in {listing([*map(repr, names)], 5)}, of which "
             f"{type(step).__name__} takes categories only; pass columns of this type, "
             f"in pandas X.astype({{{types}}}), and the pool likewise."
         )
+    most = f"numbers, and categories of at most {options['max_bins']} values,"
+    raise X.encoding_error(wrong, way, most)
 
 
-def _refuse_identifiers(X: Frame) -> None:
-    """Raise TypeError for a column of texts that is called an identifier."""
-    for column in X.schema.columns:
-        if (
-            not column.is_number
-            and is_name_of_identifier(column.name)
-            and not holds_categories(X.given[column.name])
-        ):
-            name = column.name
-            raise TypeError(
-                f"`X` must be a table of numbers for this estimator, but column "
-                f"{name!r} holds {column.kind}, as identifiers do; pass "
-                f"groups={name!r} if several rows belong to one of them, or leave it "
-                f"out, X.drop(columns={name!r})."
-            )
+def _columns_passed_on(step: ColumnTransformer, X: Frame) -> list[str]:
+    """Return the columns that a transformer leaves as they are."""
+    parts = [
+        (name, part if part == "passthrough" else "drop", columns)
+        for name, part, columns in step.transformers
+    ]
+    rest = step.remainder if step.remainder == "passthrough" else "drop"
+    passing = ColumnTransformer(parts, remainder=rest, verbose_feature_names_out=False)
+    passing.set_output(transform="pandas")
+    try:
+        return [*passing.fit_transform(X.given.head(1)).columns]
+    # Columns that are not there, or a function that chooses them; its fits say why.
+    except Exception:
+        return []
 
 
 def _check_learner(estimator: Estimator, name: str, allows_regression: bool) -> None:

@@ -1,4 +1,4 @@
-"""Encoders of scikit-learn that turn the columns of a table into numbers."""
+"""The encoders of `dsel select`, and the columns about which a user must decide."""
 
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -9,21 +9,26 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    MaxAbsScaler,
-    OneHotEncoder,
-    StandardScaler,
-)
+from sklearn.preprocessing import MaxAbsScaler
 
 from dsel.arrays import Features
 from dsel.checks import listing
 from dsel.cli.stops import NO_FEATURES
-from dsel.data.frames import NOTHING, NUMBER, TEXT, TRUTH, Column, columns_of
-from dsel.data.groups import (
-    MOST_CATEGORIES,
+from dsel.data import encoders as encoders_of_frames
+from dsel.data.encoders import encoders_by_kind, steps_of_numbers
+from dsel.data.encoding import (
+    DATES,
+    LEFT_OUT,
+    NUMBERS,
+    VALUES,
+    has_many_values,
+    has_words_among_numbers,
+    is_prose,
+    is_single,
+    kind_of_encoder,
+)
+from dsel.data.frame_columns import NUMBER, TEXT, TRUTH, Column, columns_of
+from dsel.data.identifiers import (
     holds_sentences,
     is_name_of_count,
     is_name_of_identifier,
@@ -36,21 +41,11 @@ from dsel.option_values import join_names, names_in, quote_names
 Steps = list[tuple[str, Any]]
 COLUMNS: Final = "columns"
 """Name of the row of texts that counts the columns of each kind."""
-LEFT_OUT: Final = "left out"
-"""Name of the rows that list columns which no model uses."""
-MOST_VALUES: Final = 100
-"""Most different values of a column that is one-hot encoded."""
-MOST_WORDS: Final = 0.05
-"""Largest share of values in a column of numbers that may be words: slips, or words for
-a gap."""
 MOST_NAMES: Final = 8
 """Most names of columns in a line."""
 MOST_IN_FULL: Final = 3
 """Most undecided columns that have a sentence each; of more, a sentence has all that
 are alike, since the command below has the options."""
-NEARLY_ALL: Final = 0.9
-"""Part of the rows with different values from which a column identifies rows."""
-MICROSECONDS_A_DAY: Final = 24 * 60 * 60 * 10**6
 
 
 def encoders(
@@ -73,40 +68,32 @@ def encoders(
     if sparse.issparse(X):
         steps, row = ("scale", MaxAbsScaler()), ("numbers", "scaled by the largest")
         return ([steps], [row]) if is_scaled else ([], [])
-    # `keep_empty_features`: a column that is empty in the training rows of a fold must
-    # not be dropped there, as models of all folds need the same columns.
-    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
-    numbers: Steps = [("impute", imputer)]
-    if is_scaled:
-        numbers.append(("scale", StandardScaler()))
     filled = f"gaps filled by the median{', scaled' if is_scaled else ''}"
-    one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    days = ("days", FunctionTransformer(days_since_1970))
+    encoder_of = encoders_by_kind(is_scaled=is_scaled)
     kinds: dict[str, tuple[Any, str, list[str]]] = {
-        "numbers": (Pipeline(numbers), filled, []),
-        "dates": (Pipeline([days, *numbers]), f"as days, {filled}", []),
-        "values": (one_hot, "a column for each value", []),
+        NUMBERS: (encoder_of[NUMBERS], filled, []),
+        DATES: (encoder_of[DATES], f"as days, {filled}", []),
+        VALUES: (encoder_of[VALUES], "a column for each value", []),
         LEFT_OUT: ("drop", "nothing but gaps", []),
     }
     undecided = []
     for column in columns_of(X) if isinstance(X, pd.DataFrame) else ():
-        kind = _kind(column, X[column.name])
-        if kind == "numbers" and column.name not in measured:
+        kind = kind_of_encoder(column, X[column.name])
+        if kind == NUMBERS and column.name not in measured:
             in_pool = column.name in (pool_columns or ())
             kind = None if _holds_keys(X[column.name], in_pool=in_pool) else kind
         reason = why_texts.get(column.name)
-        if kind is None or (
-            reason and _has_words_among_numbers(reason, X[column.name])
-        ):
+        if kind is None or (reason and has_words_among_numbers(reason, X[column.name])):
             undecided.append(column)
         else:
             kinds[kind][2].append(column.name)
     if undecided:
         raise _undecided_error(undecided, X, why_texts, has_groups, pool_columns)
     used = {kind: parts for kind, parts in kinds.items() if parts[2]}
-    if used.keys() <= {"numbers"}:
-        n_columns = f"{len(used['numbers'][2]):,} columns: " if used else ""
-        return numbers, [("numbers", f"{n_columns}{filled}")]
+    if used.keys() <= {NUMBERS}:
+        n_columns = f"{len(used[NUMBERS][2]):,} columns: " if used else ""
+        numbers = steps_of_numbers(is_scaled=is_scaled)
+        return numbers, [(NUMBERS, f"{n_columns}{filled}")]
     shown_rows = [
         (
             COLUMNS,
@@ -255,8 +242,8 @@ def _classify_columns(
     # A column with unique values may identify rows in the predictions.
     texts = [c.name for c in undecided if c.kind == TEXT or c.name in keys]
     unexplained = [t for t in texts if t not in why_texts]
-    prose = [t for t in unexplained if _is_prose(X[t])]
-    singles = [t for t in unexplained if _is_single(X[t]) and t not in prose]
+    prose = [t for t in unexplained if is_prose(X[t])]
+    singles = [t for t in unexplained if is_single(X[t]) and t not in prose]
     ids = [t for t in singles if pool_columns is None or t in pool_columns]
     dropped = [c.name for c in undecided if c.name not in ids]
     # Rows of one customer are not independent: without its column a certificate
@@ -320,7 +307,9 @@ def _ways_to_decide(
     if owners:
         ways.insert(1, [*readings[0], *_options(rest, ids, other)])
     # A column of numbers with a few words may have a column for each value.
-    categories = [c.name for c in undecided.columns if _kind(c, X[c.name]) == "values"]
+    categories = [
+        c.name for c in undecided.columns if kind_of_encoder(c, X[c.name]) == "values"
+    ]
     if categories:
         rest = [name for name in rest if name not in categories]
         as_texts = [("--text", name) for name in categories]
@@ -422,32 +411,6 @@ def _list_columns(names: list[str]) -> str:
     return f"{len(names):,} columns ({', '.join(names[:3])}, ...)"
 
 
-def _kind(column: Column, values: pd.Series) -> str | None:
-    """Return how a column is encoded; None if no encoder accepts it."""
-    known = values.dropna()
-    if column.kind == NOTHING or known.empty:
-        return LEFT_OUT
-    is_category = isinstance(values.dtype, pd.CategoricalDtype)
-    if column.kind == NUMBER and not is_category:
-        return "numbers"
-    if column.is_time:
-        return "dates"
-    if column.kind in (TEXT, TRUTH, NUMBER) and not _has_many_values(known):
-        return "values"
-    return None
-
-
-def _is_single(values: pd.Series) -> bool:
-    """Return whether nearly every row has another value, as identifiers of rows do."""
-    known = values.dropna()
-    return int(known.nunique()) > NEARLY_ALL * len(known)
-
-
-def _has_many_values(known: pd.Series) -> bool:
-    """Return whether a column has more different values than are encoded."""
-    return int(known.nunique()) > min(MOST_VALUES, max(2, len(known) // 2))
-
-
 def _holds_keys(values: pd.Series, *, in_pool: bool = False) -> bool:
     """Return whether numbers have the name of a key, and as many values as keys have.
 
@@ -457,31 +420,12 @@ def _holds_keys(values: pd.Series, *, in_pool: bool = False) -> bool:
     known, name = values.dropna(), str(values.name)
     if is_name_of_count(name) or not is_name_of_identifier(name):
         return False
-    if not _has_many_values(known):
+    if not has_many_values(known):
         return False
     numbers = known.to_numpy(np.float64)
     if in_pool and len(known) == len(values) and step_of_row_numbers(numbers):
         return False
     return bool((numbers % 1 == 0).all())
-
-
-def _has_words_among_numbers(reason: TextReason, values: pd.Series) -> bool:
-    """Return whether a few words stand among many numbers, and may be slips or gaps.
-
-    Categories would lose the order of such numbers, and a new one in the pool would
-    stop the command.
-    """
-    if not any(option == "--gap" for option, _ in reason.as_numbers):
-        return False
-    known = values.dropna().astype(str)
-    numbers = pd.to_numeric(known.str.replace(",", "."), errors="coerce")
-    are_few = numbers.isna().mean() <= MOST_WORDS
-    return bool(are_few and numbers.nunique() > MOST_CATEGORIES)
-
-
-def _is_prose(values: pd.Series) -> bool:
-    """Return whether most texts have several words, as no identifier has."""
-    return bool(values.dropna().astype(str).str.contains(r"\S\s+\S").mean() > 0.5)
 
 
 def _describe_unencodable(column: Column, values: pd.Series) -> str:
@@ -500,23 +444,5 @@ def _describe_unencodable(column: Column, values: pd.Series) -> str:
 
 
 def days_since_1970(X: pd.DataFrame) -> pd.DataFrame:
-    """Return dates and times as days, of any year; missing ones are NaN."""
-    return pd.DataFrame(X).apply(_days_of_column)
-
-
-def _days_of_column(column: pd.Series) -> pd.Series:
-    """Return times as days since 1970, NaN where they are missing."""
-    if isinstance(column.dtype, pd.DatetimeTZDtype):
-        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    # Python objects: dates outside the range of nanoseconds.
-    elif column.dtype.kind != "M":
-        known = [
-            None if missing else value
-            for value, missing in zip(column, column.isna(), strict=True)
-        ]
-        if any(isinstance(value, str) for value in known):
-            raise TypeError(f"column {column.name!r} must hold dates, got text.")
-        column = pd.Series(np.array(known, dtype="datetime64[us]"), index=column.index)
-    times = column.to_numpy().astype("datetime64[us]")
-    days = times.astype(np.int64) / MICROSECONDS_A_DAY
-    return pd.Series(np.where(np.isnat(times), np.nan, days), index=column.index)
+    """Return dates as days; models that dsel kept before 0.3 look it up here."""
+    return encoders_of_frames.days_since_1970(X)

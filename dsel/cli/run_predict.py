@@ -21,7 +21,7 @@ from dsel.cli.running import (
     print_notes,
     print_rows,
 )
-from dsel.data.groups import is_name_of_identifier
+from dsel.data.identifiers import is_name_of_identifier
 from dsel.results.prediction_files import ROW
 from dsel.runtime.progress import row_progress
 from dsel.search.outcomes.deployed_model import Deployed, open_deployed_model

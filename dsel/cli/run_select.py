@@ -47,7 +47,7 @@ from dsel.cli.running import (
 from dsel.cli.stops import undecided_words, with_options, without_option
 from dsel.data.columns import MissingColumnsError
 from dsel.data.frames import take_rows
-from dsel.data.groups import is_name_of_identifier, notes_on_repeats
+from dsel.data.identifiers import is_name_of_identifier, notes_on_repeats
 from dsel.data.kinds import Kind
 from dsel.data.labeled import MOST_WHOLE, check_labels, wrap_unlabeled_rows
 from dsel.data.like import open_pool_like

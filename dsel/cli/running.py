@@ -17,7 +17,7 @@ import click
 from dsel import names
 from dsel.cards import ShownRow
 from dsel.checks import listing
-from dsel.cli.encoders import COLUMNS, LEFT_OUT
+from dsel.cli.encoders import COLUMNS
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.options import (
     ClusterOptions,
@@ -37,6 +37,7 @@ from dsel.cli.stops import (
     without_option,
 )
 from dsel.data.columns import MissingColumnsError
+from dsel.data.encoding import LEFT_OUT
 from dsel.data.open import open_pool
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
 from dsel.data.tables import changed_file

@@ -17,87 +17,23 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from pandas.api.types import infer_dtype, is_numeric_dtype
+from pandas.api.types import is_numeric_dtype
 from scipy import sparse
 from sklearn.utils import check_array
 
 from dsel.arrays import Features, Floats, Integers
 from dsel.checks import listing, show
 from dsel.data.columns import check_columns
+from dsel.data.encoding import Ways, find_ways
+from dsel.data.frame_columns import NUMBER, Column, columns_of
 from dsel.data.kinds import LARGEST_EXACT
 from dsel.errors import RowError
 from dsel.typing import AnyArray
 
-NUMBER: Final = "number"
-TRUTH: Final = "truth value"
-TEXT: Final = "text"
-NOTHING: Final = "nothing but missing values"
-MOST_NAMED: Final = 8
-"""Most columns that a call to encode them names."""
-MOST_VALUES: Final = 20
-"""Most texts of a column that are taken for categories, whatever the number of rows."""
 NUMERIC: Final = "buif"
 """Kinds of numpy's types of numbers and truth values."""
-_KINDS: Final = {
-    "string": TEXT,
-    "empty": NOTHING,
-    "boolean": TRUTH,
-    "decimal": NUMBER,
-    "integer": NUMBER,
-    "floating": NUMBER,
-    "mixed-integer-float": NUMBER,
-    "datetime64": "time",
-    "datetime": "time",
-    "timedelta64": "duration",
-    "timedelta": "duration",
-    "time": "time of day",
-}
-"""Kind of values by pandas' name for it; other kinds keep pandas' name."""
 _ARE_DEEP: Final = int(pd.__version__.split(".")[0]) < 3
 """Whether this pandas copies values at once; pandas 3 copies on the first write."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """Name and type of a column."""
-
-    name: str
-    kind: str
-    """Kind of its values, such as text; for categories the kind of each category."""
-    dtype: str
-    """Type as pandas prints it, with the categories."""
-
-    @property
-    def is_number(self) -> bool:
-        """Whether it holds numbers or truth values."""
-        return self.kind in (NUMBER, TRUTH)
-
-    @property
-    def is_time(self) -> bool:
-        """Whether it holds dates or times, and not times of a day."""
-        return self.kind.startswith(("date", "time")) and self.kind != "time of day"
-
-
-def has_texts(kind: str) -> bool:
-    """Return whether values of this kind are texts, or texts and others."""
-    return kind == TEXT or kind.startswith("mixed")
-
-
-def columns_of(frame: pd.DataFrame) -> tuple[Column, ...]:
-    """Return names and types of a frame's columns."""
-    columns = []
-    for name, values in frame.items():
-        text = values.dtype
-        if isinstance(values.dtype, pd.CategoricalDtype):
-            values = pd.Series(values.cat.categories)
-            text = f"{text} {values.to_list()}"
-        inferred = str(infer_dtype(values, skipna=True))
-        if inferred == "unknown-array":  # such as categories and lists of Arrow
-            inferred = str(infer_dtype(values.to_numpy(object), skipna=True))
-        zone = getattr(values.dtype, "tz", None)
-        kind = f"time in zone {zone}" if zone else _KINDS.get(inferred, inferred)
-        columns.append(Column(str(name), kind, str(text)))
-    return tuple(columns)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -214,19 +150,40 @@ class Frame:
     @cached_property
     def numbers(self) -> NDArray[Any]:
         """The rows as an array; TypeError where a column is not numeric."""
-        for column in columns_of(self.given):
-            if not column.is_number:
-                known = self.given[column.name].dropna()
-                value = known.iloc[0] if len(known) else None
-                way = way_to_encode(self.given, column)
-                if are_texts_of_numbers(known):
-                    way = _way_to_convert(self.given)
-                raise TypeError(
-                    f"`X` must be a table of numbers for this estimator, but column "
-                    f"{column.name!r} holds {column.kind} such as {show(value)}; {way}."
-                )
+        others = [c for c in columns_of(self.given) if not c.is_number]
+        if others:
+            raise self.encoding_error(others)
         array: NDArray[Any] = check_array(self.given, ensure_all_finite=False)
         return array
+
+    def encoding_error(
+        self, others: Sequence[Column], why: str = "", needed: str = "numbers"
+    ) -> TypeError:
+        """Return the error about columns that an estimator does not take.
+
+        `why` follows the description of a column, and `needed` is what it takes.
+        """
+        ways, is_pandas = self._ways_to_encode
+        # Rows that come in groups are to be thought of first.
+        others = [c for c in others if c.name in ways.owners] or [*others]
+        known = self.given[others[0].name].dropna()
+        value = known.iloc[0] if len(known) else None
+        return TypeError(
+            f"`X` must be a table of {needed} for this estimator, but column "
+            f"{others[0].name!r} holds {others[0].kind} such as {show(value)}{why}; "
+            f"{ways.advice(is_pandas=is_pandas)}."
+        )
+
+    @property
+    def way_to_encode(self) -> str:
+        """What makes numbers of all columns, as the end of a message."""
+        ways, is_pandas = self._ways_to_encode
+        return ways.advice(is_pandas=is_pandas)
+
+    @property
+    def _ways_to_encode(self) -> tuple[Ways, bool]:
+        """What makes numbers of the columns, and whether they are of pandas."""
+        return find_ways(self.given), isinstance(self.schema.empty, pd.DataFrame)
 
     @property
     def float_columns(self) -> Floats:
@@ -247,74 +204,6 @@ class Frame:
             for column in columns_of(rows)
         ]
         return np.column_stack(columns) if columns else np.empty(self.shape)
-
-
-def are_texts_of_numbers(values: Any) -> bool:
-    """Return whether all values are texts of numbers; no value may be missing."""
-    array = np.asarray(values)
-    texts = array.ravel().tolist()
-    if not texts or not all(isinstance(text, str | bytes) for text in texts):
-        return False
-    try:
-        array.astype(np.float64)
-    except ValueError:
-        return False
-    return True
-
-
-def _way_to_convert(frame: pd.DataFrame) -> str:
-    """Return how numbers are made of the columns with texts of numbers."""
-    names = [name for name in frame if are_texts_of_numbers(frame[name].dropna())]
-    columns = ", ".join(f"{name!r}: float" for name in names)
-    types = "float" if len(names) == frame.shape[1] else f"{{{columns}}}"
-    return f"they are texts of numbers: pass X.astype({types})"
-
-
-def way_to_encode(frame: pd.DataFrame, column: Column) -> str:
-    """Return how numbers are made of a column, and of others that need the same."""
-    if column.is_time:
-        parts = f"X[{column.name!r}].dt.year and X[{column.name!r}].dt.month"
-        return f"make columns of numbers of it, such as {parts}, and drop it"
-    parts = encoders_of_texts(frame)
-    if _is_free_text(frame, column):
-        parts = f"(TfidfVectorizer(), {column.name!r})"
-    return (
-        f"put an encoder in front of it, make_pipeline(make_column_transformer("
-        f"{parts}, remainder='passthrough'), estimator)"
-    )
-
-
-def encoders_of_texts(frame: pd.DataFrame) -> str:
-    """Return arguments of `make_column_transformer` for all columns but numbers.
-
-    Texts that few rows share, which may be names or free text, and times are left out.
-    """
-    encoded, dropped = list[Any](), list[Any]()
-    for column in columns_of(frame):
-        if not column.is_number:
-            # As texts, since lists and dicts cannot be counted.
-            n_values = frame[column.name].astype(str).nunique()
-            is_category = not column.is_time and (
-                n_values <= MOST_VALUES or 2 * n_values <= len(frame)
-            )
-            (encoded if is_category else dropped).append(column.name)
-    parts = [("OneHotEncoder(handle_unknown='ignore')", encoded), ("'drop'", dropped)]
-    return ", ".join(
-        f"({what}, {names if len(names) <= MOST_NAMED else 'a list of these columns'})"
-        for what, names in parts
-        if names
-    )
-
-
-def _is_free_text(frame: pd.DataFrame, column: Column) -> bool:
-    """Return whether a column has texts of words that hardly ever occur twice.
-
-    One-hot columns of such texts are noise.
-    """
-    known = frame[column.name].dropna()
-    if column.kind != "text" or not all(isinstance(value, str) for value in known):
-        return False
-    return bool(2 * known.nunique() > len(known) and known.str.contains(" ").any())
 
 
 def with_column_names(rows: Any) -> Any:
@@ -571,7 +460,7 @@ def check_finite(
     error_type: type[RowError] = RowError,
 ) -> None:
     """Raise RowError where a value is infinite, or NaN where that is not allowed."""
-    imputer = "an imputer, such as SimpleImputer(),"
+    way_to_fill = "put an imputer, such as SimpleImputer(), in front of the estimator"
     if isinstance(X, Frame):
         # The columns are checked one by one, since an array of all of them would be a
         # copy.
@@ -582,12 +471,8 @@ def check_finite(
         ]
         if not names:
             return
-        if encoders := encoders_of_texts(X.given):  # an imputer has no mean of texts
-            imputer = (
-                f"make_column_transformer((SimpleImputer(), "
-                f"{names if len(names) <= MOST_NAMED else 'a list of its columns'}), "
-                f"{encoders}, remainder='passthrough')"
-            )
+        if not X.schema.is_numeric:  # an imputer has no mean of texts
+            way_to_fill = X.way_to_encode
         X = numbers_of(X.given[names], np.dtype(np.float64))
     values = X.data if sparse.issparse(X) else X
     if values.dtype.kind != "f":
@@ -608,7 +493,7 @@ def check_finite(
     what, way = f"{value}, which is infinite", "correct the value"
     if is_gap:
         what = "NaN, a missing value"
-        way = f"put {imputer} in front of the estimator"
+        way = way_to_fill
     raise error_type(
         f"{where} must hold finite numbers, but ",
         int(row_numbers[row]),

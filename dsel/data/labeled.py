@@ -31,13 +31,10 @@ from dsel.arrays import (
     find_mask,
 )
 from dsel.checks import as_array, listing, show, similar_labels
+from dsel.data.frame_columns import NOTHING, NUMBER, TRUTH, are_texts_of_numbers
 from dsel.data.frames import (
-    NOTHING,
-    NUMBER,
-    TRUTH,
     Frame,
     FrameSchema,
-    are_texts_of_numbers,
     check_finite,
     check_names,
     check_number_type,

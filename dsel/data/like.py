@@ -17,16 +17,16 @@ from pyarrow import parquet
 
 from dsel.arrays import Features, Integers
 from dsel.checks import MOST_COLUMNS_NAMED
-from dsel.data.frames import (
+from dsel.data.frame_columns import (
     NOTHING,
     NUMBER,
     TEXT,
     TRUTH,
-    FrameSchema,
     columns_of,
     has_texts,
-    native,
+    texts_of,
 )
+from dsel.data.frames import FrameSchema, native
 from dsel.data.kinds import LARGEST_EXACT, Kind, TextReason, WrongValue
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
@@ -38,7 +38,6 @@ from dsel.data.schema import (
     find_wrong_values,
     refuse_wrong_values,
     remove_gap_words,
-    texts_of,
 )
 from dsel.data.table_files import PARQUET
 from dsel.data.unknown_values import (

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from pyarrow import dataset, parquet
 
 from dsel.data.cache import process_cache
-from dsel.data.frames import NUMBER, TEXT, FrameSchema, columns_of
+from dsel.data.frame_columns import NUMBER, TEXT, columns_of
+from dsel.data.frames import FrameSchema
 from dsel.data.kinds import LARGEST_EXACT
 from dsel.data.pool import Pool, pool_of_blocks
 from dsel.data.pool_parts import Origin

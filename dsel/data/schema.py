@@ -22,17 +22,16 @@ from pandas.api.types import infer_dtype
 from dsel.arrays import ArrayLike, Integers
 from dsel.checks import MOST_COLUMNS_NAMED, listing
 from dsel.data.columns import MissingColumnsError, check_columns
-from dsel.data.frames import (
+from dsel.data.frame_columns import (
     NOTHING,
     NUMBER,
     TEXT,
     TRUTH,
     Column,
-    Frame,
-    FrameSchema,
     columns_of,
-    has_texts,
+    texts_of,
 )
+from dsel.data.frames import Frame, FrameSchema
 from dsel.data.kinds import (
     COMMA_NUMBER,
     GAP_WORDS,
@@ -42,7 +41,6 @@ from dsel.data.kinds import (
     Kind,
     WrongValue,
     convert,
-    trim,
 )
 from dsel.data.kinds import NUMBER as PLAIN_NUMBER
 from dsel.errors import NewerRecordError, RowError, ShellOptions, UndecidedError, Way
@@ -565,20 +563,3 @@ def convert_to_common_types(frame: pd.DataFrame) -> pd.DataFrame:
         elif values.dtype == object and infer_dtype(values, skipna=True) == "date":
             changes[name] = values.astype(DATES)
     return frame.assign(**changes) if changes else frame
-
-
-def texts_of(values: pd.Series) -> pa.Array | None:
-    """Return a column of texts without blanks around them; None for other types.
-
-    JSON lines may have numbers and texts in one column, which are taken for texts.
-    """
-    if values.dtype.kind in "biufcmM" or isinstance(values.dtype, pd.CategoricalDtype):
-        return None
-    kind = columns_of(values.to_frame("values"))[0].kind
-    if not has_texts(kind):
-        return None
-    if kind != TEXT:
-        values = values.map(str, na_action="ignore")
-    texts = pa.array(values, pa.string(), from_pandas=True)
-    # Columns of several files are in chunks.
-    return trim(texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts)

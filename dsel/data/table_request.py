@@ -14,7 +14,7 @@ from dsel.arrays import ArrayLike, Floats
 from dsel.cards import NAME_WIDTH
 from dsel.checks import list_columns, listing, nearest_name, show, similar_labels
 from dsel.data.frames import NUMERIC
-from dsel.data.groups import is_name_of_identifier, notes_on_repeats
+from dsel.data.identifiers import is_name_of_identifier, notes_on_repeats
 from dsel.data.kinds import LARGEST_EXACT, Kind, TextReason
 from dsel.data.schema import TableSchema
 from dsel.data.targets import notes_on_copies

@@ -25,7 +25,8 @@ from scipy import sparse
 
 from dsel.arrays import Floats
 from dsel.checks import show
-from dsel.data.frames import NOTHING, NUMBER, TEXT, check_names, columns_of
+from dsel.data.frame_columns import NOTHING, NUMBER, TEXT, columns_of, texts_of
+from dsel.data.frames import check_names
 from dsel.data.kinds import (
     GAP_WORDS,
     LARGEST_EXACT,
@@ -44,7 +45,6 @@ from dsel.data.schema import (
     refuse_wrong_values,
     remove_gap_words,
     schema_of,
-    texts_of,
     to_pandas,
     with_classes,
 )

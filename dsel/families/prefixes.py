@@ -61,14 +61,31 @@ def first_step(estimator: Any) -> Any:
     For an estimator that fits another one, as GridSearchCV does, it is the first step
     of the inner one.
     """
-    while hasattr(estimator, "steps"):
-        estimator = next(
-            step
+    return flat_steps(estimator)[0]
+
+
+def flat_steps(estimator: Any) -> list[Any]:
+    """Return the steps of a pipeline that are not skipped, those of inner ones, too.
+
+    An estimator that fits another one stands for the steps of the inner one.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.svm import SVC
+    >>> flat_steps(GridSearchCV(make_pipeline("passthrough", SVC()), {}))
+    [SVC()]
+    """
+    if hasattr(estimator, "steps"):
+        return [
+            inner_step
             for _, step in estimator.steps
             if step is not None and not isinstance(step, str)  # "passthrough"
-        )
+            for inner_step in flat_steps(step)
+        ]
     inner = getattr(estimator, "estimator", None)
-    return first_step(inner) if hasattr(inner, "fit") else estimator
+    return flat_steps(inner) if hasattr(inner, "fit") else [estimator]
 
 
 class FittedPrefix(NamedTuple):

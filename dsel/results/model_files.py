@@ -37,7 +37,8 @@ MODEL: Final = "model"
 TRUSTED: Final = (
     "numpy.dtype",  # a fitted SimpleImputer has one
     # Types in the models that `dsel select` knows by name.
-    "dsel.cli.encoders.days_since_1970",
+    "dsel.data.encoders.days_since_1970",
+    "dsel.cli.encoders.days_since_1970",  # in results of before 0.3
     # This type is part of models of scikit-learn until 1.6.
     "sklearn.compose._column_transformer._RemainderColsList",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",

@@ -17,13 +17,12 @@ from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
 from sklearn.feature_selection import SelectFromModel
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -160,17 +159,19 @@ def test_certify__names_encoders_of_all_columns_which_run_as_printed():
     frame["region"] = rng.choice(["north", "south"], 120)
     frame["day"] = pd.date_range("2024-01-01", periods=120)
     frame.loc[[3, 5], "km"], y = np.nan, np.where(frame["x"] > 0, "a", "b")
-    with pytest.raises(ValueError, match="SimpleImputer") as found:
+    with pytest.raises(ValueError, match="column 'km' is NaN") as found:
         dsel.certify(LogisticRegression(), frame, y, random_state=0)
-    code = str(found.value).partition(" put ")[2].partition(" in front")[0]
-    assert "['km']" in code
-    assert "['region']" in code
-    assert "('drop', ['claim', 'day'])" in code
-    made = (make_column_transformer, OneHotEncoder, SimpleImputer)
-    scope = {each.__name__: each for each in made}
-    exec(f"encoder = {code}", scope)
-    model = make_pipeline(scope["encoder"], LogisticRegression())
-    assert dsel.certify(model, frame, y, random_state=0).certificate.bound < 0.5
+    line, _, rest = str(found.value).partition(" write ")[2].partition(", and the same")
+    assert line == "X = X.drop(columns=['claim'])"
+    assert "('claim' has another value in nearly every row" in rest
+    code = rest.partition(" in front of it, ")[2].partition(" (rows")[0]
+    scope = {"X": frame, "make_pipeline": make_pipeline, "dsel": dsel}
+    exec(line, scope | {"estimator": LogisticRegression()}, scope)
+    model = eval(code, scope | {"estimator": LogisticRegression()})  # noqa: S307
+    outcome = dsel.certify(model, scope["X"], y, random_state=0)
+    assert outcome.certificate.bound < 0.5
+    names = [names for _, _, names in model[0].transformers]
+    assert names == [["x", "km"], ["day"], ["region"]]
 
 
 def test_certify__refuses_labels_that_differ_by_case_only():
@@ -423,8 +424,9 @@ TOWNS = pd.DataFrame({"age": X[:, 0], "town": np.where(X[:, 1] > 4, "Bonn", "Ulm
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_certify__of_a_search_whose_fits_all_fail_has_the_cause_and_its_column():
-    encoder = make_column_transformer((OneHotEncoder(), ["town"]),
-                                      remainder="passthrough")  # fmt: skip
+    encoder = make_column_transformer(
+        (OneHotEncoder(), ["town"]), (FunctionTransformer(), ["age", "job"])
+    )
     pipeline = make_pipeline(encoder, SVC())
     for model in (pipeline, GridSearchCV(pipeline, {"svc__C": [1, 2]})):
         with pytest.raises(dsel.errors.AllFitsFailedError) as caught:
@@ -441,16 +443,11 @@ def test_certify__of_text_with_gaps_advises_what_works_on_text():
     with pytest.raises(ValueError, match="column 'age' is NaN") as caught:
         dsel.certify(SVC(), gaps, Y)
     advised = (
-        "put make_column_transformer((SimpleImputer(), ['age']), (OneHotEncoder("
-        "handle_unknown='ignore'), ['town', 'job']), remainder='passthrough') in front"
+        "put an encoder in front of it, "
+        "make_pipeline(dsel.data.make_encoder(X), estimator) (rows"
     )
     assert advised in str(caught.value)
-    columns = make_column_transformer(
-        (SimpleImputer(), ["age"]),
-        (OneHotEncoder(handle_unknown="ignore"), ["town", "job"]),
-        remainder="passthrough",
-    )
-    model = make_pipeline(columns, SVC())
+    model = make_pipeline(dsel.data.make_encoder(gaps), SVC())
     assert dsel.certify(model, gaps, Y, random_state=0).certificate.certified
 
 
@@ -666,17 +663,22 @@ def test_certify__names_the_columns_that_an_estimator_cannot_take():
     })  # fmt: skip
     y = X.age > 0
     # One call for all of them, and not one stop after the other.
-    parts = re.escape("['job', 'town']), ('drop', ['since']), remainder=")
-    with pytest.raises(TypeError, match=parts):
+    way = re.escape("make_pipeline(dsel.data.make_encoder(X), estimator)")
+    with pytest.raises(TypeError, match=f"column 'job' holds text.*{way}"):
         dsel.certify(LogisticRegression(), X, y)
-    encoder = make_column_transformer(
-        (OneHotEncoder(handle_unknown="ignore"), ["town", "job"]),
-        remainder="passthrough",
-    )
-    model = make_pipeline(encoder, LogisticRegression())
-    message = r"\(column 'since'; make columns of numbers of it, such as X\['since'\]"
+    encode = OneHotEncoder(handle_unknown="ignore"), ["town", "job"]
+    passing = make_column_transformer(encode, remainder="passthrough")
+    words = "column 'since' holds time such as .*, which ColumnTransformer passes on"
+    with pytest.raises(TypeError, match=f"{words}; put an encoder.*{way}"):
+        dsel.certify(make_pipeline(passing, LogisticRegression()), X, y)
+    # What a function does with columns is known only when it runs.
+    others = FunctionTransformer(), ["age", "since"]
+    model = make_pipeline(make_column_transformer(encode, others), LogisticRegression())
+    message = rf"\(column 'since'; put an encoder in front of it, {way}\)"
     with pytest.raises(dsel.errors.AllFitsFailedError, match=message):
         dsel.certify(model, X, y)
+    encoded = make_pipeline(dsel.data.make_encoder(X), LogisticRegression())
+    assert dsel.certify(encoded, X, y, random_state=0).certificate.bound < 0.5
 
 
 def test_outcome__names_the_way_to_what_it_does_not_have():
@@ -685,6 +687,35 @@ def test_outcome__names_the_way_to_what_it_does_not_have():
     way = re.escape("print(outcome) has it")
     with pytest.raises(AttributeError, match=f"no attribute 'summary'; {way}"):
         _ = outcome.summary
+    with pytest.raises(AttributeError, match=r"it is `choice\.criterion_value` here"):
+        _ = outcome.best_score_
+    assert 0 <= outcome.choice.criterion_value <= 1
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("fit", "`plan.run()` fits all candidates, and returns the outcome."),
+        ("predict", "its outcome has it: `plan.run().predict`."),
+        ("choice", "its outcome has it: `plan.run().choice`."),
+        ("best_score_", "its outcome has it: `plan.run().choice.criterion_value`."),
+        ("best_estimator_", "its outcome has it: `plan.run().model`."),
+        ("runn", "did you mean 'run'?"),
+        ("_private", "."),
+    ],
+)
+def test_plan__names_the_way_to_what_it_does_not_have(name, way):
+    X, y = make_classification(60, random_state=0)
+    plan = dsel.plan_search(LogisticRegression(), {"C": [1.0]}, X, y, random_state=0)
+    with pytest.raises(AttributeError) as caught:
+        getattr(plan, name)
+    start = f"a plan has no attribute {name!r}"
+    assert str(caught.value) == (f"{start}{way}" if way == "." else f"{start}; {way}")
+    if "plan.run" in way:
+        code = way.partition("`")[2].partition("`")[0]
+        eval(code, {"plan": plan})  # noqa: S307
+    assert not hasattr(plan, name)
+    assert str(pickle.loads(pickle.dumps(plan))) == str(plan)
 
 
 def test_outcome_save__is_opened_with_models_and_never_replaces_another(tmp_path):

@@ -173,7 +173,7 @@ FITTED = LogisticRegression().fit(FRAME, LABELS)
             lambda: dsel.certify(
                 SVC(), FRAME.assign(day=pd.date_range("2026", periods=300)), LABELS
             ),
-            r"X\['day'\].dt.year",
+            r"make_pipeline\(dsel.data.make_encoder\(X\), estimator\)",
         ),
     ],
 )

@@ -283,9 +283,9 @@ PLANS = [
     ({"estimator": NuSVC(kernel="precomputed"), "grid": {"nu": [0.1]}}, ValueError,
      "NuSVC kernel values"),
     ({"estimator": make_pipeline(StandardScaler(), SVC()), "grid": {"svc__C": [1.0]},
-      "X": COLOURS}, TypeError, "`X` 'colour' make_column_transformer OneHotEncoder"),
+      "X": COLOURS}, TypeError, "`X` 'colour' make_pipeline make_encoder(X)"),
     ({"estimator": RandomForestClassifier(), "grid": {"max_depth": [2]}, "X": COLOURS},
-     TypeError, "`X` 'colour' 'red' make_column_transformer OneHotEncoder"),
+     TypeError, "`X` 'colour' 'red' make_pipeline make_encoder(X)"),
     *[
         ({"estimator": LogisticRegression(), "grid": {"C": [1]},
           "X": frame(X, "a").assign(when=pd.Series([value] * 60))}, TypeError,

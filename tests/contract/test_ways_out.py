@@ -287,7 +287,8 @@ def test_column_that_gives_the_label__is_a_caveat_as_in_the_shell():
 def test_column_of_texts__that_is_called_an_identifier_may_hold_groups():
     frame = pd.DataFrame(X).add_prefix("c").assign(
         patient_id=[f"P{n // 4}" for n in range(len(X))])  # fmt: skip
-    with pytest.raises(TypeError, match="as identifiers do; pass groups='patient_id'"):
+    way = "rows of one patient_id belong together, pass groups='patient_id'"
+    with pytest.raises(TypeError, match=way):
         dsel.certify(MODEL, frame, Y)
     options = {"groups": "patient_id", "random_state": 0, "verbose": False}
     made = dsel.certify(MODEL, frame, Y, frame, **options)

@@ -7,7 +7,8 @@ import pytest
 from sklearn.naive_bayes import GaussianNB
 
 import dsel
-from dsel.data.groups import is_name_of_identifier, read_row_groups
+from dsel.data.groups import read_row_groups
+from dsel.data.identifiers import is_name_of_identifier
 from dsel.search.design.cv_schemes import scheme_of_pairs
 
 

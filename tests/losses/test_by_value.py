@@ -1,5 +1,7 @@
 """Limits by the values of a column, beside plain counts of the same models."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -453,6 +455,21 @@ def test_report_by__refuses(case):
         plan(**options)
     assert [word for word in words.split() if word not in str(caught.value)] == []
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("values", [X["site"], SITE[:600], X["sex"].rename("ward")])
+def test_report_by__of_values_names_the_column_that_they_need(values):
+    with pytest.raises(TypeError, match="must be the name of one column") as caught:
+        plan(report_by=values)
+    text, rows = str(caught.value), X
+    if (code := re.search(r"values, (X\.assign\(.+?\)), and", text)) is not None:
+        rows = eval(code[1], {"X": X, "values": values})  # noqa: S307
+    assert (code is None) == ("site" in rows and "X.assign" not in text)
+    name = re.search("write report_by='(.+)'", text)[1]
+    tree = DecisionTreeClassifier(random_state=0)
+    model = make_pipeline(dsel.data.make_encoder(rows), tree)
+    made = plan(model, X=rows, pool=None, report_by=name).run()
+    assert made.report_by_value().values == tuple(sorted({*values}))
 
 
 def test_few_rows__with_many_values_are_refused():

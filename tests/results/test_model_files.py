@@ -22,8 +22,9 @@ from sklearn.svm import SVC
 from skops import io
 
 import dsel
-from dsel.cli.encoders import days_since_1970
+from dsel.cli import encoders as encoders_of_shell
 from dsel.cli.named_models import MODELS, build
+from dsel.data.encoders import days_since_1970
 from dsel.errors import DselWarning, StoreMismatchError
 from dsel.least_squares import KernelLeastSquaresClassifier
 from dsel.mcpl import SemiSupervisedLDA
@@ -90,7 +91,15 @@ def test_trusted__are_classes_by_their_own_names(name):
         pytest.skip("scikit-learn 1.6 alone has it")
     found = getattr(importlib.import_module(module), last)
     assert found.__module__ == module
-    assert isinstance(found, type) or found is days_since_1970
+    days = days_since_1970, encoders_of_shell.days_since_1970
+    assert isinstance(found, type) or found in days
+
+
+def test_days_of_models_that_were_kept_before_are_those_of_today():
+    frame = pd.DataFrame({"day": pd.to_datetime(["2026-01-01", None])})
+    old = encoders_of_shell.days_since_1970(frame)
+    pd.testing.assert_frame_equal(old, days_since_1970(frame))
+    assert old.day[0] == 20454
 
 
 def test_store__gives_the_models_of_its_outcome(rows, tmp_path):

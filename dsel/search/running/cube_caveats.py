@@ -20,7 +20,7 @@ from dsel import names
 from dsel.arrays import Bools, Integers
 from dsel.bounds import pair_error_bound
 from dsel.checks import listing, show
-from dsel.data.frames import Frame, way_to_encode
+from dsel.data.frames import Frame
 from dsel.data.labeled import LabeledRows
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.families.family import error_line
@@ -272,6 +272,5 @@ def name_column(text: str, labeled: LabeledRows) -> str:
     elif re.search(r"Timestamp|Timedelta|datetime64|DatetimeArray", text):
         times = (column for column in X.schema.columns if column.is_time)
         if (column := next(times, None)) is not None:
-            way = way_to_encode(frame, column)
-            return f"{text.rstrip('.')} (column {column.name!r}; {way})"
+            return f"{text.rstrip('.')} (column {column.name!r}; {X.way_to_encode})"
     return text if name is None else f"{text.rstrip('.')} (column {name!r})"
