@@ -1,6 +1,6 @@
 """Searches with three and with five folds on the same few labeled rows.
 
-    DSEL_DATA=FOLDER python tests/benchmarks/bench_folds.py [N_DRAWS]
+    DSEL_DATA=FOLDER python -m tests.benchmarks.bench_folds [N_DRAWS]
 
 Prints, for each number of labels, the bound and the error of the first model with
 ``cv=3`` divided by those with ``cv=5``: geometric means over sets, learners and draws,
@@ -12,9 +12,9 @@ import warnings
 from zlib import crc32
 
 import numpy as np
-from bench_certificates import SETS, problem, table
 
 import dsel
+from tests.benchmarks.bench_certificates import SETS, problem, table
 
 LEARNERS = ("logistic", "knn", "svm")
 SIZES = (120, 200, 300)
