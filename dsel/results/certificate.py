@@ -38,9 +38,9 @@ BOUNDED_EACH: Final = ("cv_bound", "best_fold", "holdout")
 LARGE: Final = 0.5
 """Part of the largest loss above which a bound says little."""
 RANDOM_ROW: Final = "a random row of a new group"
+"""Subject of a bound if rows come in groups, of which one row each is counted."""
 ONE_OF_EACH: Final = "one row of each group"
 """The rows that bounds of rows in groups count, and what is compared with them."""
-"""Subject of a bound if rows come in groups, of which one row each is counted."""
 
 
 class LossFields(TypedDict, total=False):

@@ -312,7 +312,8 @@ def note_on_constant(search: PlannedSearch) -> str:
     has_bound = search.method.is_nested and search.scheme.is_plain_random
     main = search.context.losses.main
     limit = smallest_limit(search) if has_bound else nan
-    if isnan(limit):
+    # A comparison with a baseline may prove what two bounds cannot.
+    if isnan(limit) or search.context.losses.baseline_difference is not None:
         return ""
     prediction, loss = _constant_loss(search)
     if not limit * main.largest >= loss:  # NaN is not
@@ -371,6 +372,8 @@ def describe_small_pool(search: PlannedSearch) -> str:
         return ""
     if not losses.is_about_error:
         return _describe_useless_pool(search)
+    if search.n_queries:  # with their labels the bound may be smaller
+        return ""
     fold_delta = losses.main_division(search.planned_delta).pool_delta
     fold_delta /= search.scheme.n_folds
     limit = smallest_limit(search)

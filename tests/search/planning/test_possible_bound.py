@@ -219,6 +219,41 @@ def test_plan__says_what_bounds_a_rare_class_that_the_error_hardly_shows():
         assert not row_of(planned, "rare class")
 
 
+def test_plan__leaves_to_a_comparison_what_it_may_prove():
+    # The difference to a baseline has a limit of its own, below those of both models.
+    alone, compared = (
+        plan(rare(12), **options) for options in ({}, {"baseline": "largest class"})
+    )
+    assert any("cannot prove" in text for text in alone.notes_on_few_rows)
+    assert not any("cannot prove" in text for text in compared.notes_on_few_rows)
+
+
+def test_plan__with_queries_says_no_least_bound_of_the_pool_alone():
+    pool = RNG.normal(size=(60, 3))
+    assert "too few to help" in " ".join(str(plan(pool=pool)).split())
+    with_queries = plan(pool=pool, n_queries=20)
+    assert "too few to help" not in " ".join(str(with_queries).split())
+
+
+def test_origin__names_the_rows_that_its_limit_counts():
+    keys = np.arange(400) // 4
+    for options, words in (
+        ({}, "from errors on the 80 rows of fold"),
+        ({"loss": "recall:yes"}, "from errors on fold"),
+        ({"groups": keys}, "from errors on one row of 20 groups of fold"),
+    ):
+        assert words in str(plan(**options).run().certificate)
+
+
+def test_choice__with_a_report_names_no_call_that_spends_all_of_delta():
+    labels = np.where(RNG.random(60) < 0.5, "yes", "no")
+    alone, reported = (
+        plan(labels, report=report).run().choice for report in (None, True)
+    )
+    assert "dsel.plan_bound(" in str(alone)
+    assert "dsel.plan_bound(" not in str(reported)
+
+
 def test_plan__says_from_how_many_rows_on_a_pool_helps():
     text = row_of(plan(pool=RNG.normal(size=(8, 3))), "pool")
     assert "8 rows; too few to help: " in text.replace(", 192 B, read by 1 task", "")
