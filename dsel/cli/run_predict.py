@@ -81,6 +81,8 @@ def run(options: PredictOptions) -> None:
         if is_next and not output.quiet:
             place, new = map(shlex.quote, (options.results, options.new))
             why = "to test whether these rows are like the labeled ones"
+            if made.certificate is not None and made.certificate.n_groups:
+                why = "once some of these rows have labels"
             print_rows(next_rows(f"dsel monitor {place} {new}, {why}"))
     if made.says_nothing:
         # A script that reads exit statuses must not take the bound for one about these

@@ -361,9 +361,7 @@ def planned_options(choice: "Choice") -> dict[str, str]:
     bound = choice.certificate
     estimate = bound.estimate_where_fitted
     wanted = round((estimate + min(bound.number, 1.0)) / 2, 2)
-    # A report has a part of delta, which `plan_bound` would spend on the error.
-    has_report = choice.by_model("report") or choice.by_model("report_by_value")
-    if bound.loss != "error" or has_report or not 0 < estimate < wanted < 1:
+    if bound.loss != "error" or not 0 < estimate < wanted < 1:
         return {}
     options = {
         "n_candidates": str(max(1, choice.n_candidates)),

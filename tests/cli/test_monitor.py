@@ -84,6 +84,10 @@ def test_monitor__of_groups_tests_one_row_of_each(tmp_path, name):
         "select", tmp_path / "labeled.csv", "--target", "label", "--groups", "shop",
         "--model", "logistic", "--grid", "C=1", "--out", tmp_path / "results",
     )  # fmt: skip
+    predicted = succeed(
+        "predict", tmp_path / "results", tmp_path / name, "--out", tmp_path / "p.csv"
+    )
+    assert f"{name}, once some of these rows have labels" in predicted.stdout
     asked = ("monitor", tmp_path / "results", tmp_path / name, "--target", "label")
     record, tests = by_name(run(*asked, "--groups", "shop", "--json"))
     assert tests["error of one_fold"]["n_rows"] == 270

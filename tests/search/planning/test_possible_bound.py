@@ -245,15 +245,6 @@ def test_origin__names_the_rows_that_its_limit_counts():
         assert words in str(plan(**options).run().certificate)
 
 
-def test_choice__with_a_report_names_no_call_that_spends_all_of_delta():
-    labels = np.where(RNG.random(60) < 0.5, "yes", "no")
-    alone, reported = (
-        plan(labels, report=report).run().choice for report in (None, True)
-    )
-    assert "dsel.plan_bound(" in str(alone)
-    assert "dsel.plan_bound(" not in str(reported)
-
-
 def test_plan__says_from_how_many_rows_on_a_pool_helps():
     text = row_of(plan(pool=RNG.normal(size=(8, 3))), "pool")
     assert "8 rows; too few to help: " in text.replace(", 192 B, read by 1 task", "")
