@@ -366,11 +366,10 @@ def as_label(text: object, known: tuple[object, ...]) -> Any:
     """
     if text is None or text in known:
         return text
-    # A search refuses both as classes, so that they are none here.
-    if str(text).strip() in ("", *MINUS_ONE):
-        return None
+    # A search refuses both as classes, unless they are among the known ones.
+    is_mark = str(text).strip() in ("", *MINUS_ONE)
     if not isinstance(text, str):
-        return text
+        return None if is_mark else text
     if (label := class_without_blanks(text, known)) is not None:
         return label
     number = _number(text)
@@ -390,8 +389,8 @@ def as_label(text: object, known: tuple[object, ...]) -> Any:
         if len(same) == 1:
             return same[0]
         if not isinstance(known[0], str):
-            return number
-    return None if text in GAP_WORDS else text
+            return None if is_mark else number
+    return None if is_mark or text in GAP_WORDS else text
 
 
 def _number(text: str) -> float | None:

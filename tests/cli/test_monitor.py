@@ -71,6 +71,23 @@ def test_monitor__takes_what_a_search_refuses_as_a_class_for_no_label(
     assert found.tests[2].n_rows == 350
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_monitor__counts_a_class_minus_one_of_two_numbers(tmp_path, ending):
+    X = np.random.default_rng(0).normal(size=(400, 2)).round(3)
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    frame["y"] = np.where(X[:, 0] > 0, 1, -1)
+    frame[:200].to_csv(tmp_path / "labeled.csv", index=False)
+    path = tmp_path / f"t.{ending}"
+    later = frame[200:]
+    (later.to_csv if ending == "csv" else later.to_parquet)(path, index=False)
+    succeed(
+        "select", tmp_path / "labeled.csv", "--target", "y", "--model", "logistic",
+        "--grid", "C=1", "--out", tmp_path / "results",
+    )  # fmt: skip
+    _, tests = by_name(succeed("monitor", tmp_path / "results", path, "--json"))
+    assert tests["error of one_fold"]["n_rows"] == 200
+
+
 @pytest.mark.parametrize("name", ["next.csv", "next.parquet"])
 def test_monitor__of_groups_tests_one_row_of_each(tmp_path, name):
     frame, labels = customers(1200)
