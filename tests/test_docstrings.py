@@ -15,7 +15,7 @@ from dsel.results.renderings import INTERNAL
 
 LEAD_WORDS = ["Guarantee:", "Assumes:", "Source:"]
 # The seams of criteria and the look-up of one by name are no formulas.
-SEAMS = {"dsel.criteria", "dsel.criteria.base"}
+SEAMS = {"dsel.criteria", "dsel.criteria.criterion"}
 
 
 def _public(room):

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import dsel
 from dsel.cluster import connect
-from dsel.criteria.base import Settings
+from dsel.criteria.criterion import Settings
 from dsel.results.bounded_values import BoundedValues
 from dsel.results.certificate import Certificate
 from dsel.results.class_report import CertifiedReport

@@ -14,8 +14,8 @@ from sklearn.preprocessing import MaxAbsScaler
 from dsel.arrays import Features
 from dsel.checks import listing
 from dsel.cli.stops import NO_FEATURES
-from dsel.data import encoders as encoders_of_frames
-from dsel.data.encoders import encoders_by_kind, steps_of_numbers
+from dsel.data import column_encoders as encoders_of_frames
+from dsel.data.column_encoders import encoders_by_kind, steps_of_numbers
 from dsel.data.encoding import (
     DATES,
     LEFT_OUT,

@@ -18,8 +18,8 @@ To add a criterion, write a formula and make it a `Bound` or an `Estimate` in `f
 from typing import Final
 
 from dsel.checks import check_choice, offer_public
-from dsel.criteria.base import Bound, Criterion, Estimate, Settings
 from dsel.criteria.co_validation import CO_VALIDATION
+from dsel.criteria.criterion import Bound, Criterion, Estimate, Settings
 from dsel.criteria.folds import FOLDS
 
 CRITERIA: Final[dict[str, Criterion]] = {

@@ -24,7 +24,7 @@ from dsel.bounds import (
     error_variance_from_disagreement,
     error_variance_from_pairs,
 )
-from dsel.criteria.base import CandidateCounts, Estimate
+from dsel.criteria.criterion import CandidateCounts, Estimate
 
 POOL_SIZES: Final = (names.POOL_ROWS, names.N_UNLABELED)
 """Variables with the number of pool rows, counted so far and in all."""

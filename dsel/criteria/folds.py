@@ -18,7 +18,7 @@ from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds.cross_validation import best_fold, cv_bound, upper_pool_rows
 from dsel.bounds.holdout import holdout_bound
-from dsel.criteria.base import (
+from dsel.criteria.criterion import (
     Bound,
     CandidateCounts,
     Criterion,

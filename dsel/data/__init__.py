@@ -18,7 +18,7 @@ and let `open_pool` call it.
 """
 
 from dsel.checks import explain_public
-from dsel.data.encoders import make_encoder
+from dsel.data.column_encoders import make_encoder
 from dsel.data.open import open_pool
 from dsel.data.table_request import Table
 from dsel.data.tables import read_table

@@ -608,7 +608,7 @@ def are_classes(codes: Integers) -> Bools:
     """Return whether each code is that of a class.
 
     Others are those that `codes_of` makes for labels that are no class, and the
-    `dsel.losses.base.NO_PREDICTION` of a model that is missing or that raised.
+    `dsel.losses.protocols.NO_PREDICTION` of a model that is missing or that raised.
     """
     return np.asarray(codes >= 0)
 

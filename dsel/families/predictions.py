@@ -22,7 +22,7 @@ from dsel.data.labeled import are_classes, codes_of, type_of_labels
 from dsel.families.ensemble_sizes import hash_pickle
 from dsel.families.family import FitCounts, FitId, FittedGroup, iter_splits
 from dsel.families.prefixes import has_prefix, transform_rows
-from dsel.losses.base import no_predictions
+from dsel.losses.protocols import no_predictions
 from dsel.typing import AnyArray, Model, SplitNumbers
 
 ROW_NBYTES_PER_CLASS = 64  # memory of a common classifier's predict, for each row

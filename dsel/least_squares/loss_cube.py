@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import Floats
 from dsel.checks import check_choice, check_integer, check_string, show
-from dsel.criteria.base import TIE_TOLERANCE
+from dsel.criteria.criterion import TIE_TOLERANCE
 from dsel.data.splits import Split
 from dsel.errors import AllFitsFailedError, FitFailedWarning, warn
 from dsel.results.cube import (

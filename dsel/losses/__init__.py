@@ -10,9 +10,9 @@ recall('fraud')
 Vocabulary: a *statistic* defines counts, such as a table of true class and prediction;
 a *loss* computes bounds from counts; *shares* are fractions of delta.
 
-To add a loss, write a class with the members of `base.Loss`, and one with those of
-`base.Statistic` if it needs other counts; `check_loss` reports what is missing. See
-"Add a loss" on the page for contributors.
+To add a loss, write a class with the members of `protocols.Loss`, and one with those of
+`protocols.Statistic` if it needs other counts; `check_loss` reports what is missing.
+See "Add a loss" on the page for contributors.
 """
 
 from dsel.checks import explain_public

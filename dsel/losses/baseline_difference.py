@@ -16,7 +16,9 @@ from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds import baseline_limits, binomial_tail_inversion
 from dsel.bounds.binomial import sum_outward
-from dsel.losses.base import (
+from dsel.losses.error_rate import ErrorCount
+from dsel.losses.joint import Evidence
+from dsel.losses.protocols import (
     CubeVariable,
     DeltaDivision,
     FoldCounts,
@@ -25,8 +27,6 @@ from dsel.losses.base import (
     Predictions,
     Rows,
 )
-from dsel.losses.error_rate import ErrorCount
-from dsel.losses.joint import Evidence
 
 
 @dataclass(frozen=True)

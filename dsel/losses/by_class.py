@@ -27,7 +27,7 @@ from dsel.bounds.duplicates import lower_rate_limits
 from dsel.bounds.holdout import likely_tables
 from dsel.bounds.shares import fold_deltas
 from dsel.checks import listing
-from dsel.losses.base import (
+from dsel.losses.protocols import (
     Counts,
     CubeVariable,
     DeltaDivision,

@@ -27,7 +27,9 @@ from dsel.checks import listing, nearest_name, show
 from dsel.data.duplicate_rows import compared_type
 from dsel.data.frames import Frame, numbers_of
 from dsel.errors import Correction, UndecidedError
-from dsel.losses.base import (
+from dsel.losses.calls import rate_beyond
+from dsel.losses.joint import Evidence, LossBounds, bound_models
+from dsel.losses.protocols import (
     Counts,
     CubeVariable,
     DeltaDivision,
@@ -41,8 +43,6 @@ from dsel.losses.base import (
     Statistic,
     stack_folds,
 )
-from dsel.losses.calls import rate_beyond
-from dsel.losses.joint import Evidence, LossBounds, bound_models
 
 VALUES_SHARE: Final = 0.5
 """Share of delta that goes to the values of a column; the main bound gets the rest.

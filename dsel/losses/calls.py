@@ -19,7 +19,7 @@ from dsel.arrays import Floats, Integers
 from dsel.bounds.cross_validation import BoundTerms
 from dsel.checks import show
 from dsel.errors import LossError
-from dsel.losses.base import (
+from dsel.losses.protocols import (
     Counts,
     DeltaDivision,
     DistanceLoss,

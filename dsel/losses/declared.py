@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple, cast
 
 from dsel.arrays import Integers
 from dsel.checks import check_probability, did_you_mean, show
-from dsel.losses.base import DeltaDivision, FoldCounts, Loss, PlannedDelta, Statistic
 from dsel.losses.baseline_difference import BaselineDifference
 from dsel.losses.by_class import (
     ClassRate,
@@ -22,6 +21,13 @@ from dsel.losses.calls import name_loss_in_errors
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence, LossBounds, bound_models
 from dsel.losses.makers import MOST_CLASSES, as_labels
+from dsel.losses.protocols import (
+    DeltaDivision,
+    FoldCounts,
+    Loss,
+    PlannedDelta,
+    Statistic,
+)
 from dsel.losses.regression import DEFAULT, ErrorQuantile
 from dsel.losses.texts import loss_of_name
 from dsel.rounded_texts import count_of, shorten_text

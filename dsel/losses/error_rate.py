@@ -9,7 +9,7 @@ from dsel import names
 from dsel.arrays import Floats, Integers
 from dsel.bounds.cross_validation import BoundTerms, bound_by_folds, nested_fold_limits
 from dsel.bounds.duplicates import lower_rate_limits
-from dsel.losses.base import (
+from dsel.losses.protocols import (
     Counts,
     DeltaDivision,
     FoldCounts,

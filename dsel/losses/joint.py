@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from dsel.arrays import Bools, Floats
 from dsel.errors import LossError
-from dsel.losses.base import (
+from dsel.losses.calls import bound_of_all_rows, estimate_of_folds, limits_of_folds
+from dsel.losses.protocols import (
     Counts,
     DeltaDivision,
     FoldCounts,
@@ -23,7 +24,6 @@ from dsel.losses.base import (
     PoolCounts,
     Statistic,
 )
-from dsel.losses.calls import bound_of_all_rows, estimate_of_folds, limits_of_folds
 from dsel.option_values import ONE_FOLD
 
 NEAR_LIMITS: Final = 0.05

@@ -10,7 +10,15 @@ import numpy as np
 
 from dsel.arrays import Integers
 from dsel.checks import show
-from dsel.losses.base import (
+from dsel.losses.calls import (
+    count_pair,
+    count_rows,
+    counts_from_errors,
+    limits_of_folds,
+    score_from_errors,
+    score_rows,
+)
+from dsel.losses.protocols import (
     Counts,
     DeltaDivision,
     FoldCounts,
@@ -22,14 +30,6 @@ from dsel.losses.base import (
     Statistic,
     no_predictions,
     stack_folds,
-)
-from dsel.losses.calls import (
-    count_pair,
-    count_rows,
-    counts_from_errors,
-    limits_of_folds,
-    score_from_errors,
-    score_rows,
 )
 
 LOSS_CHECK_ROWS: Final = 200

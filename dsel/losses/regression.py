@@ -30,7 +30,8 @@ from dsel.bounds.tolerance import (
     minimum_rows,
     tolerance_limit,
 )
-from dsel.losses.base import (
+from dsel.losses.calls import ConstantPrediction
+from dsel.losses.protocols import (
     Counts,
     CubeVariable,
     DeltaDivision,
@@ -45,7 +46,6 @@ from dsel.losses.base import (
     expect_holdout_rate,
     smallest_sum,
 )
-from dsel.losses.calls import ConstantPrediction
 
 RESIDUAL_SHARE_OF_POOL: Final = 0.8
 """Share of the pool's delta for residuals, at another level than that of `limits`.

@@ -9,8 +9,8 @@ from typing import Any, Final
 from dsel.checks import class_without_blanks, did_you_mean, listing, nearest_name
 from dsel.errors import UndecidedError
 from dsel.losses import makers
-from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR_RATE
+from dsel.losses.protocols import Loss
 from dsel.option_values import LOSS_FORMS
 
 BY_CLASS: Final = (

@@ -7,8 +7,8 @@ import numpy as np
 import xarray as xr
 
 from dsel import names
-from dsel.losses.base import DeltaDivision
 from dsel.losses.declared import DeclaredLosses
+from dsel.losses.protocols import DeltaDivision
 from dsel.losses.regression import ErrorQuantile
 from dsel.losses.texts import loss_of_text
 from dsel.option_values import ALL_ROWS, ONE_FOLD

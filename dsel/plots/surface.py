@@ -9,7 +9,7 @@ import xarray as xr
 from dsel import names
 from dsel.arrays import Bools, Floats
 from dsel.checks import check_choice
-from dsel.criteria.base import Criterion
+from dsel.criteria.criterion import Criterion
 from dsel.plots.fitting import LINE_HEIGHT, axes_size, text_width
 from dsel.plots.spread import (
     find_dropped_candidates,

@@ -14,8 +14,8 @@ from scipy.stats import rankdata
 
 from dsel import names
 from dsel.arrays import Floats
-from dsel.losses.base import Loss
 from dsel.losses.calls import ConstantPrediction
+from dsel.losses.protocols import Loss
 from dsel.results.cube import (
     GridAxes,
     candidate_dims,

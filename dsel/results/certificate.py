@@ -12,9 +12,9 @@ from typing import Any, Final, TypedDict
 
 from dsel.cards import ShownRow
 from dsel.errors import OldName
-from dsel.losses.base import Loss, RowSentence
 from dsel.losses.calls import rate_beyond
 from dsel.losses.error_rate import ERROR_RATE
+from dsel.losses.protocols import Loss, RowSentence
 from dsel.losses.texts import loss_of_text
 from dsel.results import certificate_texts, records
 from dsel.results.assumptions import ALWAYS, IN_SHORT, LOST, Assumption, full_list

@@ -9,12 +9,12 @@ from math import isinf, nan
 from typing import Final
 
 from dsel.arrays import Integers
-from dsel.losses.base import Loss, PlannedDelta
 from dsel.losses.by_class import wrong_rows
 from dsel.losses.calls import rate_beyond
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence, LossBounds
+from dsel.losses.protocols import Loss, PlannedDelta
 from dsel.option_values import ONE_FOLD
 from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.bounded_values import BoundedValues

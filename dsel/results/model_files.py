@@ -37,7 +37,7 @@ MODEL: Final = "model"
 TRUSTED: Final = (
     "numpy.dtype",  # a fitted SimpleImputer has one
     # Types in the models that `dsel select` knows by name.
-    "dsel.data.encoders.days_since_1970",
+    "dsel.data.column_encoders.days_since_1970",
     "dsel.cli.encoders.days_since_1970",  # in results of before 0.3
     # This type is part of models of scikit-learn until 1.6.
     "sklearn.compose._column_transformer._RemainderColsList",

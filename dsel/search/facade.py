@@ -27,7 +27,7 @@ from dsel.errors import names_of
 from dsel.families.estimator_kinds import FittedAttributes, last_step
 from dsel.families.fit_arguments import RoutedFit, check_fit_names
 from dsel.families.predictions import flat_predictions
-from dsel.losses.base import Loss
+from dsel.losses.protocols import Loss
 from dsel.results.candidate_tables import cv_results
 from dsel.results.choice import NAMES_IN_OUTCOME
 from dsel.results.cube import is_list
@@ -38,7 +38,7 @@ from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import run_unseen
 from dsel.search.planning.plan_inputs import CallerSettings
 from dsel.search.planning.plan_search import make_plan
-from dsel.search.run_parts.run import RunOptions
+from dsel.search.run_context.run import RunOptions
 from dsel.typing import (
     AnyArray,
     BaselineLike,

@@ -9,7 +9,7 @@ from dsel.bounds.cross_validation import best_fold, cv_bound
 from dsel.bounds.holdout import holdout_bound
 from dsel.bounds.shares import uniform_deltas
 from dsel.criteria import CRITERIA, Bound, Estimate, Settings, get_criterion
-from dsel.criteria.base import Terms
+from dsel.criteria.criterion import Terms
 from dsel.errors import AllFitsFailedError
 
 N, N_FOLDS, POOL = 12, 5, 1000

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from dsel import losses
-from dsel.losses.base import FoldCounts
 from dsel.losses.by_class import ClassTable
+from dsel.losses.protocols import FoldCounts
 
 CLASSES = ("a", "b", "c")
 TABLES = {

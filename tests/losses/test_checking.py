@@ -7,9 +7,9 @@ import pytest
 
 from dsel import losses
 from dsel.losses import check_loss
-from dsel.losses.base import NO_PREDICTION
 from dsel.losses.declared import declare_losses
 from dsel.losses.error_rate import ERROR_RATE
+from dsel.losses.protocols import NO_PREDICTION
 from tests.losses.test_third_party import ErrorWhere
 
 

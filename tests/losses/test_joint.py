@@ -7,10 +7,10 @@ import pytest
 
 from dsel.bounds import nested_all_rows, nested_one_fold, upper_pool_rows
 from dsel.bounds.holdout import expected_holdout_bound
-from dsel.losses.base import DeltaDivision, FoldCounts, PlannedDelta, PoolCounts
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import Evidence, bound_models, fold_to_deploy
+from dsel.losses.protocols import DeltaDivision, FoldCounts, PlannedDelta, PoolCounts
 
 ERRORS, ROWS = np.array([9, 4, 7, 6, 8]), np.full(5, 80)
 DIFFER, N_POOL = np.array([150, 90, 120, 80, 130]), 10_000

@@ -15,7 +15,9 @@ from dsel import losses
 from dsel.bounds import binomial_tail_inversion, fold_shares
 from dsel.bounds.binomial import sum_outward
 from dsel.bounds.duplicates import lower_rate_limits
-from dsel.losses.base import (
+from dsel.losses.calls import ConstantPrediction
+from dsel.losses.error_rate import ERROR_RATE
+from dsel.losses.protocols import (
     CubeVariable,
     Exceedance,
     Loss,
@@ -23,8 +25,6 @@ from dsel.losses.base import (
     Statistic,
     smallest_sum,
 )
-from dsel.losses.calls import ConstantPrediction
-from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import RegressionLoss
 from dsel.results import Certificate
 

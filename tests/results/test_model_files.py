@@ -24,7 +24,7 @@ from skops import io
 import dsel
 from dsel.cli import encoders as encoders_of_shell
 from dsel.cli.named_models import MODELS, build
-from dsel.data.encoders import days_since_1970
+from dsel.data.column_encoders import days_since_1970
 from dsel.errors import DselWarning, StoreMismatchError
 from dsel.least_squares import KernelLeastSquaresClassifier
 from dsel.mcpl import SemiSupervisedLDA

@@ -28,7 +28,7 @@ from dsel.families.svm.fit import KERNEL_BLOCK_NBYTES
 from dsel.families.svm.machines import Machines, RowsByClass, make_svc, split_svc
 from dsel.kernels.functions import Kernel
 from dsel.kernels.reference_rows import DISTANCES, ReferenceRows, reference_rows
-from dsel.losses.base import no_predictions
+from dsel.losses.protocols import no_predictions
 from dsel.typing import SplitNumbers
 
 

@@ -18,7 +18,7 @@ from dsel.arrays import Estimator, RandomState
 from dsel.checks import explain_unknown, show, show_model
 from dsel.errors import Words, rename_in_errors, warn_of_old_name
 from dsel.families.estimator_kinds import is_fitted
-from dsel.losses.base import Loss
+from dsel.losses.protocols import Loss
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.prefit_certificate import PrefitCertificate
 from dsel.runtime.progress import Progress, check_verbose
@@ -28,7 +28,7 @@ from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import run_unseen
 from dsel.search.planning.plan_inputs import CallerSettings
 from dsel.search.planning.plan_search import plan_for
-from dsel.search.run_parts.run import RunOptions
+from dsel.search.run_context.run import RunOptions
 from dsel.search.running.procedures import as_estimator
 from dsel.typing import (
     BaselineLike,

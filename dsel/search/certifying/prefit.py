@@ -25,11 +25,11 @@ from dsel.data.labeled import (
 from dsel.data.row_random import seed_from
 from dsel.families.estimator_kinds import is_regressor
 from dsel.families.predictions import predict_codes_or_numbers
-from dsel.losses.base import FoldCounts, PlannedDelta, Rows
 from dsel.losses.by_value import find_column
 from dsel.losses.calls import count_not_finite, count_rows
 from dsel.losses.declared import declare_losses
 from dsel.losses.joint import Evidence
+from dsel.losses.protocols import FoldCounts, PlannedDelta, Rows
 from dsel.option_values import ONE_FOLD
 from dsel.results.assumptions import DECLARED, VIOLATED, Assumption, full_list
 from dsel.results.caveats import (

@@ -24,9 +24,9 @@ from dsel.data.labeled import LabeledRows, are_classes, codes_of, names_of_colum
 from dsel.errors import DselWarning, RowError, warn
 from dsel.families.estimator_kinds import check_fitted
 from dsel.families.predictions import predict_rows
-from dsel.losses.base import no_predictions
 from dsel.losses.baseline_difference import BaselineDifference
 from dsel.losses.declared import DeclaredLosses
+from dsel.losses.protocols import no_predictions
 from dsel.option_values import LARGEST_CLASS
 from dsel.results.model_files import open_model
 from dsel.results.params_texts import short_params_text

@@ -20,12 +20,12 @@ from typing import Final
 from dsel import names
 from dsel.checks import check_choice, check_integer, raise_first, show
 from dsel.criteria import get_criterion
-from dsel.criteria.base import Criterion
+from dsel.criteria.criterion import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.splits import OuterNumber, all_rows_split, half_splits
-from dsel.losses.base import Loss
 from dsel.losses.error_rate import ERROR_RATE
+from dsel.losses.protocols import Loss
 from dsel.option_values import ALL_ROWS, ONE_FOLD, Pruning
 from dsel.results.certificate import Certificate
 from dsel.search.design.cv_schemes import (

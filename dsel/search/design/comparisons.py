@@ -25,8 +25,8 @@ from dsel.data.row_random import (
     uniform_integers,
 )
 from dsel.data.splits import OuterNumber
-from dsel.losses.base import FoldCounts, PoolCounts, Predictions, Rows, Statistic
 from dsel.losses.calls import count_pair
+from dsel.losses.protocols import FoldCounts, PoolCounts, Predictions, Rows, Statistic
 from dsel.results.records import older_name
 from dsel.typing import AnyArray, BinCounts, FoldNumbers, RowNumbers, SplitNumbers
 

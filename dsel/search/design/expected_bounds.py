@@ -19,7 +19,7 @@ from dsel.bounds.binomial import lower_limits, upper_limits
 from dsel.bounds.holdout import expected_holdout_bound, likely_counts
 from dsel.bounds.shares import fold_deltas
 from dsel.bounds.tolerance import allowed_exceedances, divide_level
-from dsel.losses.base import DeltaDivision
+from dsel.losses.protocols import DeltaDivision
 from dsel.losses.regression import RESIDUAL_SHARE_OF_POOL
 
 GROWTH: Final = 0.6

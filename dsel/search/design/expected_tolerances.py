@@ -17,7 +17,7 @@ from dsel.bounds.tolerance import (
     expected_tolerance,
     tolerance_distribution,
 )
-from dsel.losses.base import DeltaDivision, FoldCounts, PoolCounts
+from dsel.losses.protocols import DeltaDivision, FoldCounts, PoolCounts
 from dsel.losses.regression import ErrorQuantile
 from dsel.search.design.expected_bounds import mean_of_smallest
 

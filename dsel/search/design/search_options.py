@@ -5,7 +5,7 @@ from typing import Final, Self
 
 from dsel.arrays import RandomState
 from dsel.checks import check_delta, check_integer
-from dsel.losses.base import Loss
+from dsel.losses.protocols import Loss
 from dsel.typing import (
     BaselineLike,
     GroupsLike,

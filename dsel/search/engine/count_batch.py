@@ -15,7 +15,7 @@ from dsel.data.cache import spare_memory
 from dsel.data.pool import Block, read_blocks
 from dsel.errors import LossError
 from dsel.families.family import FittedGroup, error_line
-from dsel.losses.base import no_predictions
+from dsel.losses.protocols import no_predictions
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.design.comparisons import Comparison, QueriedRows, count_differences
 from dsel.search.engine.jobs import (

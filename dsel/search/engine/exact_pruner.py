@@ -11,7 +11,7 @@ from dsel import names
 from dsel.arrays import Bools, Floats
 from dsel.bounds.cross_validation import best_fold_number
 from dsel.criteria import Settings
-from dsel.criteria.base import Criterion
+from dsel.criteria.criterion import Criterion
 from dsel.data.pool import PoolSlice
 from dsel.data.splits import SplitIndex
 from dsel.families.family import FitId

@@ -16,7 +16,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.splits import Number, Split, SplitIndex
 from dsel.families.family import Cache, FitCounts, FitId, FittedGroup
 from dsel.losses import calls
-from dsel.losses.base import NO_PREDICTION, Counts, Loss, Rows, no_predictions
+from dsel.losses.protocols import NO_PREDICTION, Counts, Loss, Rows, no_predictions
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.engine.jobs import (

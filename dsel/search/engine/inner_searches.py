@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Bools, Floats, Integers
-from dsel.criteria.base import TIE_TOLERANCE
+from dsel.criteria.criterion import TIE_TOLERANCE
 from dsel.errors import AllFitsFailedError
 from dsel.option_values import Pruning
 from dsel.rounded_texts import name_folds

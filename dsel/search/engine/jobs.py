@@ -20,8 +20,8 @@ from dsel.data.pool import Pool
 from dsel.data.pool_parts import SampledRows
 from dsel.data.splits import Split, SplitIndex
 from dsel.families.family import Candidate, Family, FittedGroup
-from dsel.losses.base import Counts
 from dsel.losses.declared import DeclaredLosses
+from dsel.losses.protocols import Counts
 from dsel.results.fit_messages import FitMessage, FitProblem, message_of_text
 from dsel.results.records import older_name, to_record
 from dsel.search.design.baseline import Baseline

@@ -20,10 +20,10 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.targets import notes_on_blanks
 from dsel.data.unknown_values import select_unexpected_values
 from dsel.families.estimator_kinds import is_regressor
-from dsel.losses.base import FoldCounts, Loss, PoolCounts, RefutableLoss
 from dsel.losses.by_class import ClassRate
 from dsel.losses.calls import name_loss_in_errors
 from dsel.losses.error_rate import ERROR_RATE
+from dsel.losses.protocols import FoldCounts, Loss, PoolCounts, RefutableLoss
 from dsel.option_values import MONITOR_LEVEL
 from dsel.results.certificate import Certificate
 from dsel.results.monitoring import KEPT, REFUTED, UNTESTED, MonitorReport, PromiseTest

@@ -26,10 +26,10 @@ from dsel.data.unknown_values import (
 )
 from dsel.families.estimator_kinds import is_regressor
 from dsel.families.predictions import flat_predictions
-from dsel.losses.base import DistanceLoss, Exceedance, Loss, Rows, Statistic
 from dsel.losses.calls import count_rows, name_loss_in_errors
 from dsel.losses.declared import declare_losses
 from dsel.losses.error_rate import ERROR_RATE
+from dsel.losses.protocols import DistanceLoss, Exceedance, Loss, Rows, Statistic
 from dsel.losses.regression import absolute_residuals
 from dsel.losses.texts import loss_of_text
 from dsel.results.certificate import Certificate

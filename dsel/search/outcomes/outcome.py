@@ -19,7 +19,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.lazy import apply_by_block, score_predictions
 from dsel.errors import DselWarning, GuaranteeWarning, names_of, warn
 from dsel.families.predictions import flat_predictions
-from dsel.losses.base import Loss
+from dsel.losses.protocols import Loss
 from dsel.names import CHOICE, N_LABELED
 from dsel.option_values import MONITOR_LEVEL
 from dsel.results import BoundedModel, Certificate, Choice

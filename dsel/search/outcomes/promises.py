@@ -19,7 +19,7 @@ from dsel.data.labeled import LabeledRows, wrap_unlabeled_rows
 from dsel.data.record_ids import RecordIds
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
-from dsel.losses.base import DeltaDivision, DistanceLoss, Loss, RefutableLoss
+from dsel.losses.protocols import DeltaDivision, DistanceLoss, Loss, RefutableLoss
 from dsel.losses.texts import loss_of_text
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.choice import Choice

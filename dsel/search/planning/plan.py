@@ -31,8 +31,8 @@ from dsel.search.planning.plan_text import (
     plan_lines,
     plan_rows,
 )
-from dsel.search.run_parts.planned_search import PlanFacts, PlannedSearch
-from dsel.search.run_parts.run import RunOptions
+from dsel.search.run_context.planned_search import PlanFacts, PlannedSearch
+from dsel.search.run_context.run import RunOptions
 from dsel.search.running.execute import execute
 from dsel.typing import Options, PathLike
 

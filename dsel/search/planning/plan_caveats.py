@@ -20,8 +20,8 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.targets import notes_on_copies, notes_on_similar_labels
 from dsel.errors import Correction, ShellOptions, UndecidedError
-from dsel.losses.base import Loss
 from dsel.losses.declared import DeclaredLosses, FewRows
+from dsel.losses.protocols import Loss
 from dsel.losses.regression import ErrorQuantile, largest_fraction
 from dsel.results.assumptions import DECLARED, VIOLATED, Assumption, full_list
 from dsel.results.caveats import (
@@ -43,7 +43,7 @@ from dsel.search.planning.possible_bounds import (
     note_on_constant,
     smallest_limit,
 )
-from dsel.search.run_parts.planned_search import PlannedSearch
+from dsel.search.run_context.planned_search import PlannedSearch
 from dsel.typing import AnyArray
 
 MOST_CLASSES_NAMED: Final = 5

@@ -15,9 +15,9 @@ from dsel.bounds.shares import proportional_shares
 from dsel.data.frames import Frame
 from dsel.data.identity import exact_text, is_of_dsel
 from dsel.errors import Correction, UndecidedError
-from dsel.losses.base import Rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.loss_checks import LOSS_CHECK_ROWS, check_loss_on_rows
+from dsel.losses.protocols import Rows
 from dsel.results.params_texts import params_text
 from dsel.search.design.baseline import read_baseline
 from dsel.search.design.certificate_methods import (
@@ -29,7 +29,7 @@ from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.jobs import JobContext, PoolReading
 from dsel.search.planning.plan_inputs import CallerSettings, DividedPool, SearchInputs
-from dsel.search.run_parts.planned_search import PlannedSearch
+from dsel.search.run_context.planned_search import PlannedSearch
 from dsel.typing import Options, PriorLike
 
 

@@ -7,7 +7,7 @@ from dsel.candidates import Grid
 from dsel.data.groups import take_groups
 from dsel.data.labeled import one_column
 from dsel.errors import GuaranteeWarning, warn
-from dsel.losses.base import Loss
+from dsel.losses.protocols import Loss
 from dsel.results.caveats import collect_caveats
 from dsel.search.design.assumption_checks import DuplicatesAcrossFolds
 from dsel.search.design.certificate_methods import SchemeRequest, choose_method
@@ -22,7 +22,7 @@ from dsel.search.planning.plan_design import (
     plan_identity,
 )
 from dsel.search.planning.plan_inputs import CallerSettings, divide_pool, read_inputs
-from dsel.search.run_parts.planned_search import PlanFacts
+from dsel.search.run_context.planned_search import PlanFacts
 from dsel.typing import (
     BaselineLike,
     GroupsLike,

@@ -24,7 +24,7 @@ from dsel.search.planning.possible_bounds import (
     describe_rare_class,
     describe_small_pool,
 )
-from dsel.search.run_parts.planned_search import PlanFacts, PlannedSearch
+from dsel.search.run_context.planned_search import PlanFacts, PlannedSearch
 
 EMPTY_WORKER_NBYTES: Final = 400 * 2**20
 """Bytes of a worker process that has imported all libraries, and read no rows."""

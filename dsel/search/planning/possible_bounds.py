@@ -14,7 +14,6 @@ from dsel.bounds.shares import fold_deltas
 from dsel.bounds.tolerance import allowed_exceedances
 from dsel.data.frames import take_rows
 from dsel.data.splits import random_folds
-from dsel.losses.base import FoldCounts, PoolCounts, Rows, Statistic, stack_folds
 from dsel.losses.by_class import Recall, TableLoss
 from dsel.losses.calls import (
     best_constant,
@@ -24,6 +23,7 @@ from dsel.losses.calls import (
 )
 from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.makers import MOST_CLASSES
+from dsel.losses.protocols import FoldCounts, PoolCounts, Rows, Statistic, stack_folds
 from dsel.losses.regression import ErrorQuantile
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.certificate import ONE_OF_EACH
@@ -41,7 +41,7 @@ from dsel.search.planning.plan_bound import (
     PLAIN_HOLDOUT,
     table_rows,
 )
-from dsel.search.run_parts.planned_search import PlannedSearch
+from dsel.search.run_context.planned_search import PlannedSearch
 
 ASSUMED_ERRORS: Final = 0.05, 0.1, 0.2
 """Error rates for which a plan says the bound to expect."""

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dsel.bounds.shares import fold_deltas
-from dsel.losses.base import PlannedDelta
 from dsel.losses.calls import count_not_finite, estimate_of_folds
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import LossBounds
+from dsel.losses.protocols import PlannedDelta
 from dsel.losses.regression import Residuals
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
@@ -26,8 +26,8 @@ from dsel.rounded_texts import part_in_percent
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.jobs import JobContext
-from dsel.search.run_parts.planned_search import PlannedSearch
-from dsel.search.run_parts.run_description import RunDescription
+from dsel.search.run_context.planned_search import PlannedSearch
+from dsel.search.run_context.run_description import RunDescription
 from dsel.search.running.chosen_caveats import (
     caveats_of_failed_all_rows,
     caveats_of_failed_folds,

@@ -16,9 +16,9 @@ from dsel.checks import listing, show
 from dsel.data.labeled import LabeledRows, are_classes
 from dsel.families.family import error_line
 from dsel.families.predictions import predict_codes
-from dsel.losses.base import FoldCounts, Rows, Statistic, no_predictions
 from dsel.losses.by_class import ClassRate, ClassTable
 from dsel.losses.declared import DeclaredLosses
+from dsel.losses.protocols import FoldCounts, Rows, Statistic, no_predictions
 from dsel.option_values import ALL_ROWS
 from dsel.results import BoundedModel, Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats

@@ -8,7 +8,7 @@ import xarray as xr
 from dsel import names
 from dsel.bounds.shares import uniform_deltas
 from dsel.criteria import CRITERIA, Settings, get_criterion
-from dsel.criteria.base import CandidateCounts, Criterion
+from dsel.criteria.criterion import CandidateCounts, Criterion
 from dsel.families.estimator_kinds import name_learner
 from dsel.results import Choice
 from dsel.results.candidate_tables import content_token
@@ -16,8 +16,8 @@ from dsel.results.cube import make_cube, read_counts, with_criteria
 from dsel.results.records import to_record
 from dsel.runtime.versions import installed_versions
 from dsel.search.engine.counts import SearchCounts
-from dsel.search.run_parts.planned_search import PlannedSearch
-from dsel.search.run_parts.run_description import RunDescription
+from dsel.search.run_context.planned_search import PlannedSearch
+from dsel.search.run_context.run_description import RunDescription
 from dsel.search.running.fit_chosen import ChosenModels
 from dsel.search.running.procedures import FunctionEstimator
 

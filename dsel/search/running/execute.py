@@ -39,8 +39,8 @@ from dsel.search.outcomes.outcome import (
     warn_that_models_are_lost,
     write_outcome,
 )
-from dsel.search.run_parts.planned_search import PlanFacts, PlannedSearch
-from dsel.search.run_parts.run import (
+from dsel.search.run_context.planned_search import PlanFacts, PlannedSearch
+from dsel.search.run_context.run import (
     Run,
     RunOptions,
     identity_of_run,

@@ -7,8 +7,8 @@ import xarray as xr
 
 from dsel import names
 from dsel.criteria import Settings
-from dsel.criteria.base import Criterion
-from dsel.losses.base import FoldCounts
+from dsel.criteria.criterion import Criterion
+from dsel.losses.protocols import FoldCounts
 from dsel.option_values import Pruning
 from dsel.results import Choice
 from dsel.results.cube import read_counts
@@ -22,8 +22,8 @@ from dsel.search.engine.job_queue import Engine
 from dsel.search.engine.jobs import JobContext
 from dsel.search.engine.pruning import OnlyCandidate, Pruner
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.run_parts.pool_check import check_pool
-from dsel.search.run_parts.run import (
+from dsel.search.run_context.pool_check import check_pool
+from dsel.search.run_context.run import (
     RefittedModels,
     Run,
     identity_of_run,
@@ -32,7 +32,7 @@ from dsel.search.run_parts.run import (
     pair_evidence,
     replay_counts,
 )
-from dsel.search.run_parts.run_description import describe_run, make_data_sizes
+from dsel.search.run_context.run_description import describe_run, make_data_sizes
 from dsel.search.running.bound_chosen import bound_chosen, make_choice
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import make_cube_of_run

@@ -15,21 +15,21 @@ import numpy as np
 
 from dsel import names
 from dsel.arrays import Bools, Floats
-from dsel.criteria.base import Criterion
+from dsel.criteria.criterion import Criterion
 from dsel.data.duplicate_rows import duplicate_finder
 from dsel.data.pool_parts import SampledRows
 from dsel.errors import AllFitsFailedError
-from dsel.losses.base import (
+from dsel.losses.calls import limits_of_folds
+from dsel.losses.declared import DeclaredLosses
+from dsel.losses.error_rate import ERROR_RATE
+from dsel.losses.joint import Evidence, fold_to_deploy
+from dsel.losses.protocols import (
     FoldCounts,
     PlannedDelta,
     PoolCounts,
     Statistic,
     stack_folds,
 )
-from dsel.losses.calls import limits_of_folds
-from dsel.losses.declared import DeclaredLosses
-from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence, fold_to_deploy
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.tasks import Task
@@ -56,9 +56,9 @@ from dsel.search.engine.jobs import (
     join_tokens,
 )
 from dsel.search.engine.pool_pass import PoolPass
-from dsel.search.run_parts.planned_search import PlannedSearch
-from dsel.search.run_parts.run import replay_counts
-from dsel.search.run_parts.run_progress import RunProgress
+from dsel.search.run_context.planned_search import PlannedSearch
+from dsel.search.run_context.run import replay_counts
+from dsel.search.run_context.run_progress import RunProgress
 from dsel.search.running.cube_caveats import name_column
 from dsel.search.running.procedures import FunctionEstimator, returned_model
 from dsel.typing import Model

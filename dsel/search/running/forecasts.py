@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from dsel.losses.base import PlannedDelta
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.joint import LossBounds, bound_models
+from dsel.losses.protocols import PlannedDelta
 from dsel.results import Certificate
 from dsel.results.choice_parts import FoldForecast
 from dsel.results.queries import LEAST_GAIN, Queries, QueryForecast

@@ -25,8 +25,8 @@ from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
 from dsel.search.engine.job_queue import Engine
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.run_parts.pool_check import start_pool_check
-from dsel.search.run_parts.run import (
+from dsel.search.run_context.pool_check import start_pool_check
+from dsel.search.run_context.run import (
     RefittedModels,
     Run,
     identity_of_run,
@@ -35,7 +35,7 @@ from dsel.search.run_parts.run import (
     pair_evidence,
     replay_counts,
 )
-from dsel.search.run_parts.run_description import RunDescription, describe_run
+from dsel.search.run_context.run_description import RunDescription, describe_run
 from dsel.search.running.bound_chosen import bound_chosen, make_choice
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import make_cube_of_run

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from dsel.arrays import ArrayLike, Estimator
 from dsel.checks import show
 from dsel.families.estimator_kinds import check_fitted
-from dsel.losses.base import Loss
+from dsel.losses.protocols import Loss
 from dsel.losses.texts import LOSSES, name_of_text
 from dsel.typing import AnyArray, GroupsLike, LabelsLike, Model, Procedure
 

@@ -15,7 +15,7 @@ import xarray as xr
 from dsel import names
 from dsel.checks import check_choice, check_delta, check_probability, check_string
 from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
-from dsel.criteria.base import CandidateCounts, Criterion, Terms
+from dsel.criteria.criterion import CandidateCounts, Criterion, Terms
 from dsel.losses.calls import ConstantPrediction
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import DEFAULT
@@ -44,7 +44,7 @@ from dsel.rounded_texts import count_of, part_in_percent
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.engine.counts import DataSizes
 from dsel.search.engine.pruning import margin_above
-from dsel.search.run_parts.run_description import RunDescription
+from dsel.search.run_context.run_description import RunDescription
 from dsel.search.running.cube_caveats import (
     MOST_CANDIDATES_NAMED,
     caveats_of,

@@ -11,8 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 import dsel
 from dsel.data.pool import PoolSlice
-from dsel.losses.base import FoldCounts
 from dsel.losses.error_rate import ERROR_RATE
+from dsel.losses.protocols import FoldCounts
 from dsel.results.records import from_record, to_record
 from dsel.search.design.comparisons import AllFolds
 from dsel.search.engine.count_batch import (
@@ -26,7 +26,7 @@ from dsel.search.engine.counts import PoolTable
 from dsel.search.engine.fit_batch import fit_splits
 from dsel.search.engine.jobs import CountJob, CountResult, UnpredictedRows
 from dsel.search.engine.pool_pass import PoolPass
-from dsel.search.run_parts.run import Run, RunOptions, open_engine
+from dsel.search.run_context.run import Run, RunOptions, open_engine
 from tests.executors import faulty_threads
 
 RNG = np.random.default_rng(0)

@@ -26,7 +26,7 @@ CODE = """
 from dataclasses import dataclass, replace
 from dsel.criteria import CRITERIA
 from dsel.kernels import Kernel
-from dsel.losses.base import Loss
+from dsel.losses.protocols import Loss
 from dsel.losses import balanced
 from dsel.search.design.certificate_methods import HOLDOUT_METHOD
 

@@ -18,8 +18,8 @@ from dsel.results.cube import cv_error, read_counts
 from dsel.search.design.assumption_checks import PoolFacts
 from dsel.search.engine.counts import NestedCounts, PoolTable
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
-from dsel.search.run_parts.run import Run, RunOptions, open_engine
-from dsel.search.run_parts.run_description import describe_run
+from dsel.search.run_context.run import Run, RunOptions, open_engine
+from dsel.search.run_context.run_description import describe_run
 from dsel.search.running.bound_chosen import bound_chosen, make_choice
 from dsel.search.running.fit_chosen import count_chosen, fit_chosen
 from tests.executors import faulty_threads

@@ -16,8 +16,8 @@ from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.pool_parts import SampledRows
-from dsel.losses.base import Loss
 from dsel.losses.joint import Evidence
+from dsel.losses.protocols import Loss
 from dsel.results import Choice
 from dsel.results.run_store import Store
 from dsel.runtime.clients import count_threads
@@ -28,8 +28,8 @@ from dsel.search.engine.counts import FitTable, PoolTable
 from dsel.search.engine.job_queue import Engine
 from dsel.search.outcomes.deployed_model import InputFormat
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.run_parts.planned_search import PlanFacts, PlannedSearch
-from dsel.search.run_parts.run_progress import RunProgress
+from dsel.search.run_context.planned_search import PlanFacts, PlannedSearch
+from dsel.search.run_context.run_progress import RunProgress
 from dsel.typing import Model, Options, PathLike
 
 if TYPE_CHECKING:

@@ -22,13 +22,13 @@ import numpy as np
 
 from dsel.arrays import Floats
 from dsel.bounds.shares import uniform_deltas
-from dsel.criteria.base import Criterion
+from dsel.criteria.criterion import Criterion
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool, PoolSlice
 from dsel.errors import Words
 from dsel.families.estimator_kinds import name_search
-from dsel.losses.base import PlannedDelta
+from dsel.losses.protocols import PlannedDelta
 from dsel.option_values import Pruning
 from dsel.results.assumptions import Assumption
 from dsel.results.caveats import Caveat

@@ -21,7 +21,7 @@ from dsel.results.records import from_record, to_record
 from dsel.runtime.clients import current_worker
 from dsel.runtime.tasks import is_task
 from dsel.search.design.assumption_checks import PoolFacts, PoolFindings, compare_pool
-from dsel.search.run_parts.run import Run, refuse_unreadable_store
+from dsel.search.run_context.run import Run, refuse_unreadable_store
 
 POOL_FACTS_KEY: Final = "pool/facts"
 """Key of the record of the pass that checks the pool."""

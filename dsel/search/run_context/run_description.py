@@ -21,7 +21,7 @@ from dsel.results.caveats import OF_NUMBER, Caveat, Effect, collect_caveats
 from dsel.results.certificate import NumberFields
 from dsel.search.design.assumption_checks import ALARM, MANY_DUPLICATES, PoolFacts
 from dsel.search.engine.counts import DataSizes
-from dsel.search.run_parts.planned_search import PlanFacts, PlannedSearch
+from dsel.search.run_context.planned_search import PlanFacts, PlannedSearch
 from dsel.typing import AnyArray
 
 
