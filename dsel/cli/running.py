@@ -607,10 +607,8 @@ def _next_steps(
         return [OF_GROUPS.format(*owners)]
     if ids:
         return [WITHOUT_IDS.format(listing([*map(repr, ids)], 8))]
-    if any(
-        assumption.has_lost_groups
-        for assumption in outcome.choice.certificate.assumptions
-    ):
+    assumptions = outcome.choice.certificate.assumptions
+    if any(assumption.has_lost_groups for assumption in assumptions):
         return [LOST_GROUPS]
     if (
         tables is not None
@@ -624,7 +622,15 @@ def _next_steps(
         if len(names) > 1:
             what = "these are only row numbers or dates of entry"
         drop = f"the same command with {option}, if {what}; {MAY_RUN_AGAIN}"
-        return [*[drop] * bool(names), *AFTER_SHIFT]
+        sample, groups, alone = AFTER_SHIFT
+        shared = next(a.shared_column for a in assumptions if a.shifted_by is not None)
+        if shared:
+            groups = (
+                f"the same command with --groups {shlex.quote(shared)}, if rows of one "
+                f"{shared} belong together; {MAY_RUN_AGAIN}"
+            )
+            return [groups, *[drop] * bool(names), sample, alone]
+        return [*[drop] * bool(names), sample, groups, alone]
     if out is None:
         return ["the same command with --out FOLDER keeps the model for dsel predict"]
     steps = [f"dsel predict {place} NEW --out FILE", f"dsel report {place}"]

@@ -56,6 +56,9 @@ class Assumption:
     """Columns by which pool rows come from another population than labeled ones; the
     one that differs most comes first. None if no such difference violates the
     assumption."""
+    shared_column: str = ""
+    """The first of these columns by which labeled rows may come in groups, "" if none
+    is."""
     has_lost_groups: bool = False
     """Whether labeled rows seem to come in groups that were not passed."""
     has_test: bool = False

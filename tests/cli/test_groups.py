@@ -130,6 +130,24 @@ def test_select__of_customers_without_their_column_says_how_to_go_on(tmp_path):
     assert "the bound above is then void and was no ground for this" in text
 
 
+def test_select__names_groups_beside_a_shift_of_a_column_that_they_share(tmp_path):
+    rng = np.random.default_rng(1)
+    customer = np.repeat(np.arange(300), 4)
+    area = rng.permutation(10_000)[:300] / 10
+    u = rng.normal(size=300)[customer] + 0.5 * rng.normal(size=1_200)
+    label = np.where(u + rng.normal(size=1_200) > 0, "yes", "no")
+    rows = pd.DataFrame({"area": area[customer], "u": u, "label": label})
+    rows[:160].to_csv(tmp_path / "labeled.csv", index=False)
+    rows[160:].drop(columns="label").to_csv(tmp_path / "pool.csv", index=False)
+    words = ("select", tmp_path / "labeled.csv", *ASKED)
+    done = run(*words, "--pool", tmp_path / "pool.csv")
+    text = " ".join(done.stdout.split())
+    assert "so these may be groups: if rows of one area belong" in text
+    assert "so run again with --groups 'area'" in text
+    assert "Next the same command with --groups area, if rows of one area" in text
+    succeed(*words, "--groups", "area", "--delta", "0.2")
+
+
 def test_select__names_the_groups_before_a_run_whose_features_have_them(tmp_path, rng):
     keys = np.repeat(np.arange(60), 5)
     frame = pd.DataFrame({"x": rng.normal(size=60)[keys] + rng.normal(size=300) / 9})

@@ -55,6 +55,7 @@ STOPS = {
 """Messages of the page, and a command that each of them ends."""
 WARNINGS = (
     "`a classifier distinguishes labeled rows from pool rows, most by column`",
+    "`so these may be groups`",
     "`if rows of one NAME belong together`",
     "`labeled rows have another labeled row as their nearest one`",
     "`labeled rows equal rows of other folds`",

@@ -35,6 +35,7 @@ from dsel.data.pool_parts import SampledRows
 from dsel.data.row_random import SHIFT_STREAM, child_seed, mix_bits, row_random_at
 from dsel.results.caveats import IF_COPIES, NO_COPIES, Caveat, Effect
 from dsel.results.records import older_name
+from dsel.rounded_texts import part_in_percent
 from dsel.search.design.cv_schemes import CVScheme
 
 if TYPE_CHECKING:
@@ -72,10 +73,50 @@ NEIGHBOR_ROWS: Final = 1_000
 NEARER: Final = 0.75
 """Ratio of the distances to the nearest of as many labeled rows, and pool rows, below
 which labeled rows come in groups."""
+FEWEST_GROUPS: Final = 10
+"""Fewest values of a column that may say which rows belong together."""
+SHARED_LESS: Final = 0.75
+"""Ratio of the fractions of pool rows, and labeled rows, that share their value of a
+column with a labeled row, below which this column may be about groups."""
 TAKE_ONCE: Final = "take each record once (drop_duplicates), or pass `groups`"
 """Advice for labeled rows that are copies."""
 MANY_DUPLICATES: Final = 0.01
 """Fraction of rows with a duplicate in another fold that leads to a caveat."""
+
+
+class SharedValues(NamedTuple):
+    """A column whose values labeled rows share with each other, and pool rows do not.
+
+    Rows of one customer have one address, and the rows in the pool are of other
+    customers. If both tables were drawn row by row, a row of the pool would share its
+    value with a labeled row as often as a labeled row does with another one.
+    """
+
+    column: str
+    """Its name, or "value of column 3" if columns have no names."""
+    groups: str
+    """The argument that passes it as the key of groups."""
+    of_labeled: float
+    """Fraction of labeled rows with the value of another labeled row."""
+    of_pool: float
+    """Fraction of sampled pool rows with the value of a labeled row."""
+
+    @property
+    def column_name(self) -> str:
+        """Its name, "" if columns have no names."""
+        return self.column if self.groups == repr(self.column) else ""
+
+    @property
+    def text(self) -> str:
+        """What this may mean, beside a shift that names the column."""
+        labeled = part_in_percent(self.of_labeled)
+        return (
+            f"{labeled} of labeled rows have the {self.column} of another labeled row, "
+            f"and {part_in_percent(self.of_pool)} of similar pool rows have that of a "
+            f"labeled one, so these may be groups: if rows of one {self.column} "
+            f"belong together, no bound of this run holds, so run again with "
+            f"groups={self.groups}"
+        )
 
 
 class NearRows(NamedTuple):
@@ -105,6 +146,8 @@ class PoolFacts:
     telling_columns: tuple[str, ...] = ()
     """Columns that also fail a test of their own; the one that differs most comes
     first."""
+    shared_values: SharedValues | None = None
+    """The first of these columns by which labeled rows may come in groups."""
     n_pool_copies: int = 0
     """Number of sampled fresh pool rows (rows that equal no labeled one) that equal an
     earlier fresh row; 0 unless it is far larger than among as many labeled rows."""
@@ -242,6 +285,7 @@ def _test_sample(
     test = two_sample_test(labeled.X, sample, seed=seed, level=ALARM)
     telling_columns = tuple(test.column_names(labeled.columns))
     near_rows = None
+    shared_values = find_shared_values(labeled.X, sample, test.columns, labeled.columns)
     # Rows that differ in some column are far from those of the other table. This column
     # then explains the distance, and groups need not.
     if not telling_columns:
@@ -252,6 +296,7 @@ def _test_sample(
         auc=test.auc,
         p_value=test.p_value,
         telling_columns=telling_columns,
+        shared_values=shared_values,
         # Records of labeled rows may be in the pool, even often: the bounds allow for
         # them.
         n_pool_copies=count_copies(labeled.X, sample, are_fresh, seed=seed),
@@ -580,6 +625,37 @@ def find_near_rows(
         for kind in (True, False)
     )
     return near_rows if near_labeled < NEARER * near_pool else None
+
+
+def find_shared_values(
+    labeled: Features,
+    pool_rows: Features,
+    numbers: Sequence[int],
+    names: Sequence[str] | None,
+) -> SharedValues | None:
+    """Return the first of these columns by which labeled rows may come in groups.
+
+    Numbers outside of the range of the labeled ones are left out: a column of another
+    location or scale has these, and shows no groups by it.
+    """
+    X, others = encode_rows(labeled), encode_rows(pool_rows)
+    if sparse.issparse(X):  # usually words or counts
+        return None
+    for number in numbers:
+        column = pd.Series(X[:, number]).dropna()
+        in_range = pd.Series(others[:, number]).dropna()
+        in_range = in_range[in_range.between(column.min(), column.max())]
+        if min(len(column), len(in_range)) < FEWEST_TESTED_ROWS:
+            continue
+        of_labeled = float(column.duplicated(keep=False).mean())
+        of_pool = float(in_range.isin(column).mean())
+        # Folds of groups need several of them.
+        are_several = column.nunique() >= FEWEST_GROUPS
+        if are_several and of_labeled > 0.5 and of_pool < SHARED_LESS * of_labeled:
+            name = f"value of column {number}" if names is None else names[number]
+            groups = f"X[:, {number}]" if names is None else repr(name)
+            return SharedValues(name, groups, of_labeled, of_pool)
+    return None
 
 
 def find_excess_repeats(X: Any, is_second: Bools) -> Bools:

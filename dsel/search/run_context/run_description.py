@@ -178,6 +178,7 @@ def with_pool_facts(
     `violation` is the reason why copied rows refute A1; "" if they do not.
     """
     is_shifted = pool_facts.p_value <= ALARM  # probably not one population
+    shared = pool_facts.shared_values
     duplicates = f"{pool_facts.n_duplicates:,} pool rows equal a labeled row"
     if pool_facts.n_duplicates == 1:
         duplicates = "1 pool row equals a labeled row"
@@ -199,6 +200,8 @@ def with_pool_facts(
             if later_columns:
                 finding += f", then by {listing(later_columns, 5)}"
         finding += f" ({test})"
+        if shared is not None:
+            finding += f"; {shared.text}"
         if not (pool_facts.telling_columns or violation):
             finding += (
                 ", by no column alone; rows that come in groups, such as several of "
@@ -216,6 +219,7 @@ def with_pool_facts(
             state=VIOLATED if is_refuted else assumption.state,
             reason=finding,
             shifted_by=pool_facts.telling_columns if is_shifted else None,
+            shared_column="" if shared is None else shared.column_name,
             has_lost_groups=pool_facts.near_rows is not None,
             has_test=is_shifted or not (violation or np.isnan(pool_facts.auc)),
         )

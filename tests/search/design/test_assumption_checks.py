@@ -4,8 +4,10 @@ import re
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse, stats
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import Ridge
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 
@@ -357,6 +359,61 @@ def test_with_pool_facts__a_classifier_refutes_and_names_its_column():
         "a classifier distinguishes labeled rows from pool rows, most by column age, "
         "then by town, site (AUC 0.90, p = 1e-05)"
     )
+
+
+def areas_of_customers(rng, n_customers, rows_each, *, as_text=False):
+    """Return rows of customers, with the area of each, which all its rows share."""
+    of = np.repeat(np.arange(n_customers), rows_each)
+    area = rng.permutation(10_000)[:n_customers]
+    u = rng.normal(size=n_customers)[of] + 0.5 * rng.normal(size=len(of))
+    areas = np.char.add("A", area.astype(str)) if as_text else area / 10
+    X = pd.DataFrame({"area": areas[of], "u": u})
+    return X, (u + rng.normal(size=len(of)) > 0).astype(int)
+
+
+class Numbers(LinearDiscriminantAnalysis):
+    """A classifier by the numbers of a frame alone."""
+
+    def fit(self, X, y):
+        return super().fit(X[["u"]], y)
+
+    def predict(self, X):
+        return super().predict(X[["u"]])
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_forgotten_groups__are_named_beside_the_shift_of_a_column(as_text):
+    rng = np.random.default_rng(0)
+    X, y = areas_of_customers(rng, 40, 8, as_text=as_text)
+    pool, _ = areas_of_customers(rng, 400, 4, as_text=as_text)
+    search = dsel.SemiSupervisedSearchCV(Numbers(), {"tol": [1e-4]}, random_state=0)
+    text = str(search.fit(X, y, pool=pool).choice_)
+    assert "most by column area" in text
+    assert "100% of labeled rows have the area of another labeled row, and" in text
+    assert "so these may be groups: if rows of one area belong together" in text
+    assert "run again with groups='area'" in text
+    again = search.fit(X, y, pool=pool, groups="area")  # what it says runs
+    assert "may be groups" not in str(again.choice_)
+
+
+def test_shared_values__are_no_groups_where_numbers_are_only_shifted():
+    rng = np.random.default_rng(0)
+
+    def people(low, high):
+        X = np.column_stack([rng.integers(low, high, 400), rng.normal(size=400)])
+        return X, (X[:, 1] > 0).astype(int)
+
+    (X, y), (pool, _) = people(18, 40), people(18, 90)
+    search = dsel.SemiSupervisedSearchCV(
+        LinearDiscriminantAnalysis(), {"tol": [1e-4]}, random_state=0
+    )
+    text = str(search.fit(X, y, pool=pool).choice_)
+    assert "most by column 0" in text
+    assert "may be groups" not in text
+    # Arrays have no names of columns.
+    pool[:, 0] = rng.permutation(40_000)[:400] / 1_000
+    text = str(search.fit(X, y, pool=pool).choice_)
+    assert "run again with groups=X[:, 0]" in text
 
 
 def test_with_pool_facts__speaks_of_groups_where_no_column_differs():
