@@ -307,7 +307,7 @@ class ResultsPlots:
         Those are left out whose own check raises an error: it explains why, if they are
         called nevertheless.
         """
-        from dsel.plots.bars import smallest_bounds, timed_phases
+        from dsel.plots.bars import names_of_timed_phases, smallest_bounds
         from dsel.plots.by_labels import choice_by_labels
         from dsel.plots.spread import whole_candidates
         from dsel.plots.surface import check_grid
@@ -324,7 +324,9 @@ class ResultsPlots:
             "residuals": lambda: MeasuredDistances.of_cube(results),
             "report": lambda: self._class_report(None),
             "report_by_value": lambda: select(results).report_by_value(),
-            "timing": lambda: timed_phases(results if pairs is None else pairs),
+            "timing": lambda: names_of_timed_phases(
+                results if pairs is None else pairs
+            ),
         }
         figures = []
         for name in FIGURES:

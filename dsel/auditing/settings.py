@@ -98,7 +98,7 @@ def _with_prior(certificate: str) -> Setting:
     return Setting(population, table, grid, options)
 
 
-def _of_each_certificate(method: CertificateMethod) -> dict[str, Setting]:
+def _settings_of_certificates(method: CertificateMethod) -> dict[str, Setting]:
     """Return the settings in which every certificate is audited."""
     few = {"certificate": method.name, "cv": 3 if method.is_nested else 2}
     tiny, lucky = noisy_copies(10, 0.35), noisy_copies(10, 0.3)
@@ -125,7 +125,7 @@ _LOSSES: Final[Mapping[str, Mapping[str, Any]]] = {
 }
 
 
-def _of_each_loss(name: str) -> dict[str, Setting]:
+def _settings_of_losses(name: str) -> dict[str, Setting]:
     """Return the settings in which every loss, and the report, is audited."""
     loss_options = _LOSSES[name]
     rare, rarest = biased_coin(0.1), biased_coin(0.01)
@@ -141,7 +141,7 @@ def _of_each_loss(name: str) -> dict[str, Setting]:
     return {f"{name}, {kind}": setting for kind, setting in settings.items()}
 
 
-def _by_value() -> dict[str, Setting]:
+def _settings_by_value() -> dict[str, Setting]:
     """Return the settings in which limits by the values of a column are audited."""
     loss_options: dict[str, Any] = {"report_by": 1}
 
@@ -176,7 +176,7 @@ def _by_value() -> dict[str, Setting]:
     return {f"by value, {name}": setting for name, setting in settings.items()}
 
 
-def _of_groups() -> dict[str, Setting]:
+def _settings_of_groups() -> dict[str, Setting]:
     """Return the settings in which rows come in groups."""
     # A memory knows the groups of its training rows, so rows of one group must not be
     # on both sides of a fold.
@@ -207,7 +207,7 @@ def _of_groups() -> dict[str, Setting]:
     return {f"groups, {name}": setting for name, setting in settings.items()}
 
 
-def _of_numbers() -> dict[str, Setting]:
+def _settings_of_regressors() -> dict[str, Setting]:
     """Return the settings of regressors."""
     flat = np.zeros(16)
     half = error_quantile(0.5)
@@ -288,7 +288,7 @@ def _of_numbers() -> dict[str, Setting]:
     return {f"numbers, {name}": setting for name, setting in settings.items()}
 
 
-def _of_baselines() -> dict[str, Setting]:
+def _settings_of_baselines() -> dict[str, Setting]:
     """Return the settings in which models are compared with a baseline.
 
     The models are exactly as good as the baseline, so the true difference is 0. In the
@@ -332,7 +332,7 @@ def _of_baselines() -> dict[str, Setting]:
     return {f"baseline, {name}": setting for name, setting in settings.items()}
 
 
-def _of_comparisons() -> dict[str, Setting]:
+def _settings_of_comparisons() -> dict[str, Setting]:
     """Return the settings in which two models are compared by queried labels."""
     first_table, second_table = (RandomTable(number=number) for number in (1, 2))
     five = RandomTable(1, 5), RandomTable(2, 5)
@@ -356,14 +356,14 @@ def _of_comparisons() -> dict[str, Setting]:
     return {f"compare, {name}": setting for name, setting in settings.items()}
 
 
-def _undeclared_groups(size: int) -> Setting:
+def _search_undeclared_groups(size: int) -> Setting:
     """Return a search that treats rows of groups as independent: BROKEN."""
     population = group_rows(biased_coin(0.1), size)
     options = {"n_labeled": 60, "declares_groups": False, **_BROKEN}
     return Setting(population, Memory(), {"otherwise": [0]}, **options)
 
 
-def _of_least_squares() -> dict[str, Setting]:
+def _settings_of_least_squares() -> dict[str, Setting]:
     """Return the settings of least squares, from a memory to a constant model."""
     # Rows of a cell are equal, so that a model has one prediction for each cell.
     flat = np.zeros(16)
@@ -389,7 +389,7 @@ def _of_least_squares() -> dict[str, Setting]:
 
 
 SETTINGS: Final[Mapping[str, Setting]] = {
-    **{k: v for m in METHODS.values() for k, v in _of_each_certificate(m).items()},
+    **{k: v for m in METHODS.values() for k, v in _settings_of_certificates(m).items()},
     **{f"{name}, prior": _with_prior(name) for name, method in METHODS.items()
        if method.supports_prior},
     "nested, rare class": Setting(biased_coin(0.1), Parity(), {"divisor": [1, 2, 3]}),
@@ -403,15 +403,15 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         step(1000, has_duplicates=True), Turncoat(500, 499.5, 1000), {"n_rows": [500]},
         {"cv": 5}, n_labeled=500, n_unlabeled=2000,
     ),
-    **{k: v for each in _LOSSES for k, v in _of_each_loss(each).items()},
+    **{k: v for each in _LOSSES for k, v in _settings_of_losses(each).items()},
     "balanced, five classes": Setting(
         *_FIVE, {"loss": balanced(range(5))}, n_labeled=120
     ),
     "report, five classes": Setting(*_FIVE, {"report": [*range(5)]}, n_labeled=120),
-    **_by_value(),
-    **_of_groups(),
-    **_of_numbers(),
-    **_of_least_squares(),
+    **_settings_by_value(),
+    **_settings_of_groups(),
+    **_settings_of_regressors(),
+    **_settings_of_least_squares(),
     "any selection": Setting(*_NOISE, steps=certify_overfitting_procedure),
     "queries, noise": Setting(*_UNLIKE, _TWENTY, label),
     "queries, full model is wrong": Setting(
@@ -429,8 +429,8 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         _FIVE[0], RandomTable(n_classes=5, has_seed=False), _TEN, _TWENTY, label_some,
         n_labeled=120,
     ),
-    **_of_baselines(),
-    **_of_comparisons(),
+    **_settings_of_baselines(),
+    **_settings_of_comparisons(),
     "folds pooled": Setting(
         noisy_copies(14, 0.3), BestColumn(), {"n_columns": [14]},
         {"certificate": "cv_bound", "cv": 39}, pool_folds, is_control=True,
@@ -441,8 +441,8 @@ SETTINGS: Final[Mapping[str, Setting]] = {
         *_ONE_TABLE, {"baseline": _TABLE, "cv": 2}, pick_baseline,
         **{**_BROKEN, "n_labeled": 90},
     ),
-    "5 rows a group": _undeclared_groups(5),
-    "20 rows a group": _undeclared_groups(20),
+    "5 rows a group": _search_undeclared_groups(5),
+    "20 rows a group": _search_undeclared_groups(20),
     "values alone": Setting(
         add_value_column(biased_coin(0.5, 255)), Memory(), {"otherwise": [0]},
         {"report_by": 1, "cv": 2}, read_values_alone, n_labeled=600, **_BROKEN,

@@ -88,7 +88,9 @@ def encoders(
         else:
             kinds[kind][2].append(column.name)
     if undecided:
-        raise _undecided_error(undecided, X, why_texts, has_groups, pool_columns)
+        raise _error_of_undecided_columns(
+            undecided, X, why_texts, has_groups, pool_columns
+        )
     used = {kind: parts for kind, parts in kinds.items() if parts[2]}
     if used.keys() <= {NUMBERS}:
         n_columns = f"{len(used[NUMBERS][2]):,} columns: " if used else ""
@@ -137,7 +139,7 @@ class _Undecided(NamedTuple):
     """The column to which rows may belong in groups; empty if there is none."""
 
 
-def _undecided_error(
+def _error_of_undecided_columns(
     undecided: Sequence[Column],
     X: pd.DataFrame,
     why_texts: Mapping[str, TextReason],
@@ -212,11 +214,11 @@ def _describe_in_short(
     n_columns = len(names) + len(others)
     belong = ""
     if undecided.owners:
-        belong = f" {_belong(*undecided.owners)}"
+        belong = f" {_sentence_on_groups(*undecided.owners)}"
     return f"{n_columns:,} columns need a decision: {'; '.join(texts)}{end}.{belong}"
 
 
-def _belong(owner: str) -> str:
+def _sentence_on_groups(owner: str) -> str:
     """Return the sentence about a column that may say which rows belong together."""
     return (
         f"If rows of one {owner} belong together, write --groups "
@@ -330,7 +332,7 @@ def _advise(undecided: _Undecided) -> str:
     columns, unnamed, keys = undecided.columns, undecided.unnamed, undecided.keys
     belong = ""
     if undecided.owners:
-        belong = f" {_belong(*undecided.owners)}"
+        belong = f" {_sentence_on_groups(*undecided.owners)}"
     decisions = []
     if unnamed:
         copied = ""

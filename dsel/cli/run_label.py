@@ -13,7 +13,7 @@ from dsel.cli.running import (
     print_rows,
 )
 from dsel.data.schema import TableSchema
-from dsel.data.tables import changed_file
+from dsel.data.tables import rewrite_file
 from dsel.data.targets import notes_on_blanks
 from dsel.data.text_tables import text_source
 from dsel.errors import UndecidedError
@@ -116,5 +116,5 @@ def _read(options: LabelOptions) -> tuple[ModelComparison | Choice, list[str]]:
         change = f"t[{column!r}] = t[{column!r}].str.strip().replace({error.meant})"
         [read] = text_source(labels, **text.arguments, like=schema).files
         form = {"separator": read.separator, "encoding": read.encoding}
-        file = changed_file(labels, "_respelled", change, **form)
+        file = rewrite_file(labels, "_respelled", change, **form)
         raise UndecidedError(str(error), *([] if file is None else [file])) from error

@@ -57,7 +57,7 @@ from dsel.data.query_rows import POOL_ROW
 from dsel.data.record_ids import RecordIds, check_ids, leave_out_records
 from dsel.data.schema import TableSchema
 from dsel.data.table_request import Table, step_of_row_numbers
-from dsel.data.tables import changed_file, read_table
+from dsel.data.tables import read_table, rewrite_file
 from dsel.data.text_tables import is_text, text_source
 from dsel.data.unknown_values import (
     check_spellings,
@@ -630,7 +630,7 @@ def _respell_table(
         f"t[{name!r}] = t[{name!r}]{strip}.replace({dict(meant)})"
         for name, meant in spellings.items()
     )
-    return changed_file(location, "_respelled", change, **text)
+    return rewrite_file(location, "_respelled", change, **text)
 
 
 def _respell_labeled_table(options: SelectOptions, table: Table) -> NewFile | None:

@@ -40,7 +40,7 @@ from dsel.data.columns import MissingColumnsError
 from dsel.data.encoding import LEFT_OUT
 from dsel.data.open import open_pool
 from dsel.data.table_files import FEATHER, JSON_LINES, PARQUET
-from dsel.data.tables import changed_file
+from dsel.data.tables import rewrite_file
 from dsel.data.text_tables import is_text, text_source
 from dsel.errors import (
     Correction,
@@ -62,10 +62,10 @@ from dsel.results.choice_texts import (
     COMPARED,
     NEXT,
     assumption_to_check,
+    options_of_plan_call,
     origins,
     plan_call,
     plan_question,
-    planned_options,
     unit_to_plan,
     wanted_text,
 )
@@ -201,7 +201,7 @@ def words_of_plan_call(choice: Choice) -> dict[str, str]:
     """
     if not (call := plan_call(choice)):
         return {}
-    bound, options = choice.certificate, planned_options(choice)
+    bound, options = choice.certificate, options_of_plan_call(choice)
     n_rows = bound.n_groups or bound.n_labeled
     words = [
         *("dsel", "plan-bound", n_rows, bound.n_unlabeled),
@@ -340,7 +340,7 @@ def offer_changed_table(location: str, text: Mapping[str, Any]) -> Iterator[None
         new_names = error.renamed | error.similar
         if new_names and os.path.isfile(location):
             change = f"t = t.rename(columns={new_names})"
-            file = changed_file(location, "_renamed", change, **text)
+            file = rewrite_file(location, "_renamed", change, **text)
         if file is None:
             raise
         names = (f"{new!r} is {old!r} there" for old, new in new_names.items())
@@ -380,7 +380,7 @@ def _without_words(
         return None
     empty = "''" if is_text(location) else "None"
     change = f"t[{columns}] = t[{columns}].replace({words}, {empty})"
-    return changed_file(location, "_gaps", change, **text)
+    return rewrite_file(location, "_gaps", change, **text)
 
 
 def leave_out_lacking_ids(
@@ -442,7 +442,7 @@ def open_client(cluster: ClusterOptions) -> "Iterator[Client | None]":
         yield client
 
 
-def _planned_rows(
+def _rows_of_plan(
     plan: "Plan",
     shown_rows: Iterable[tuple[str, str]],
     client: "Client | None",
@@ -505,7 +505,7 @@ def run_plan(
             # An error is one line, without the plan above it.
             check_out(plan.search, plan.facts, out)
         except StoreMismatchError as error:
-            there = _options_there(out, tables)
+            there = _options_of_finished_run(out, tables)
             mismatch = StoreMismatchError(f"{error}{there}")
             raise with_ways(mismatch, [("--out", new_place(out))]) from error
         if read_outcome(Place(out)) is not None:
@@ -521,7 +521,7 @@ def run_plan(
         command = with_options(words, [("--groups", owner)])
         print_commands(Commands([], [shlex.join(["dsel", *command])]), words)
     with open_client(cluster) as client:
-        planned = _planned_rows(plan, shown_rows, client, in_short=not output.verbose)
+        planned = _rows_of_plan(plan, shown_rows, client, in_short=not output.verbose)
         if only_plan:
             if output.as_json:
                 texts = {row[0] or "search": row[1] for row in planned}
@@ -680,7 +680,7 @@ def print_outcome(
     print_choice(choice, output, lines=lines, steps=steps, further=further)
 
 
-def _options_there(out: str, tables: RunTables | None) -> str:
+def _options_of_finished_run(out: str, tables: RunTables | None) -> str:
     """Return a sentence with the options of a finished run that differ, or ""."""
     if tables is None or (before := load_run_tables(out)) is None:
         return ""

@@ -246,7 +246,7 @@ def read_row_groups(groups: GroupsLike, n_rows: int) -> RowGroups:
         values = distinct.tolist()
         order = np.array(sorted(range(len(values)), key=values.__getitem__))
     except TypeError as error:  # tuples of several types
-        raise _several_types_error(distinct[0], distinct[-1]) from error
+        raise _error_of_several_types(distinct[0], distinct[-1]) from error
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
     column = getattr(groups, "name", None)  # of a Series
@@ -308,10 +308,10 @@ def _check_types(group_keys: AnyArray) -> None:
                 f"these, got {show(key)} ({type(key).__name__}); make texts of them."
             )
         if not isinstance(key, kind):
-            raise _several_types_error(first, key)
+            raise _error_of_several_types(first, key)
 
 
-def _several_types_error(first_key: Any, second_key: object) -> TypeError:
+def _error_of_several_types(first_key: Any, second_key: object) -> TypeError:
     return TypeError(
         f"`groups` must hold keys of one type, got {show(first_key)} and "
         f"{show(second_key)}; make "

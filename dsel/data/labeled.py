@@ -317,7 +317,7 @@ def check_labels(y: LabelsLike) -> NDArray[Any]:
                 f"{show(labels[0])} and {show(next(different, labels[-1]))}; make "
                 f"texts of them."
             )
-        labels = _of_one_type(labels)
+        labels = _array_of_one_type(labels)
     try:
         with warnings.catch_warnings(action="ignore"):  # about many classes
             check_classification_targets(labels)
@@ -363,7 +363,7 @@ def _one_dimension(y: LabelsLike) -> NDArray[Any]:
     return labels
 
 
-def _of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
+def _array_of_one_type(labels: NDArray[Any]) -> NDArray[Any]:
     """Return objects as an array of one type; TypeError if two become one label.
 
     numpy rounds whole numbers above 2**53 next to floats, and ends texts at a zero

@@ -142,8 +142,8 @@ def open_pool(
                 f"`pool` must be an array, a data frame or a path, got "
                 f"{type(source).__name__}; call its compute()."
             )
-        pool = _of_object(source)
-        if (own := _own_index(source)) is not None:
+        pool = _pool_of_object(source)
+        if (own := _index_of_frame(source)) is not None:
             pool = replace(pool, origin=replace(pool.origin, index=own))
     if not pool.n_columns:
         raise ValueError(f"{pool.where} must have columns, got none.")
@@ -193,7 +193,9 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
         is_file = os.path.isfile(location)
         if is_text(location) or (is_file and lower.endswith(tuple(FORMATS))):
             table = read_table(location)
-            return _change_stored_schema(_of_object(table.X), columns=table.columns)
+            return _change_stored_schema(
+                _pool_of_object(table.X), columns=table.columns
+            )
         if is_file:
             reader_of(location)  # raises, and lists what is read
     # A folder without an ending may be zarr or Parquet. A zarr header costs few
@@ -209,7 +211,7 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
             place, chunks={}, consolidated=False, storage_options=options or None
         )
         origin = replace(origin_of(place, options), location=f"`pool` {location!r}")
-        return replace(_of_dataset(stored), origin=origin)
+        return replace(_rows_of_dataset(stored), origin=origin)
     url = f"{place.rstrip('/')}/{array.path}".rstrip("/")
     return from_zarr(_check_array(array), url, options, is_whole=True)
 
@@ -222,16 +224,16 @@ def absolute_path(location: str) -> str:
     return location if "://" in location else os.path.abspath(location)
 
 
-def _of_object(source: Any) -> Pool:
+def _pool_of_object(source: Any) -> Pool:
     """Return the pool of an array, a data frame or a collection of Dask."""
     if isinstance(source, xr.Dataset):
-        return _of_dataset(source)
+        return _rows_of_dataset(source)
     check_distinct_columns(source, POOL)
     if hasattr(source, "to_dask_array") and source.ndim == 2:
-        return _of_dask_frame(source)
+        return _rows_of_dask_frame(source)
     if has_named_columns(source):
         frame = frame_of(source)
-        return _of_memory(frame.given, frame.schema)
+        return _rows_of_memory(frame.given, frame.schema)
     rows, columns = _array_and_columns(fill_masked_values(source, POOL))
     if not hasattr(rows, "shape") or not hasattr(rows, "dtype"):
         raise TypeError(
@@ -243,10 +245,10 @@ def _of_object(source: Any) -> Pool:
     if isinstance(rows, zarr.Array):  # it may have names of columns of its own
         return from_zarr(rows, *place_of(rows))
     names = None if columns is None else tuple(map(str, columns))
-    return _change_stored_schema(_of_array(rows), columns=names)
+    return _change_stored_schema(_pool_of_array(rows), columns=names)
 
 
-def _own_index(source: Any) -> pd.Index | None:
+def _index_of_frame(source: Any) -> pd.Index | None:
     """Return the index of a pandas frame, None where it is that of the row numbers."""
     if not isinstance(source, pd.DataFrame) or source.index.nlevels > 1:
         return None
@@ -277,7 +279,7 @@ def _array_and_columns(source: Any) -> tuple[Any, Any]:
     return source, None
 
 
-def _of_array(rows: Any) -> Pool:
+def _pool_of_array(rows: Any) -> Pool:
     """Return the pool of an array of Dask, a sparse matrix, or an array in memory."""
     if hasattr(rows, "dask"):
         if any(math.isnan(length) for length in rows.chunks[0]):
@@ -286,11 +288,11 @@ def _of_array(rows: Any) -> Pool:
         # A task reads whole rows, so columns must not be divided among chunks.
         rows = rows.rechunk({1: -1})
         task_keys = [row[0] for row in rows.__dask_keys__()]
-        pool = _of_collection(rows, task_keys, rows.chunks[0], rows)
+        pool = _pool_of_collection(rows, task_keys, rows.chunks[0], rows)
         return _change_stored_schema(pool, is_sparse=sparse.issparse(rows._meta))
     if sparse.issparse(rows):
-        return _of_memory(merge_entries(sparse.csr_matrix(rows)))
-    pool = _of_memory(as_array(rows, "pool"))
+        return _rows_of_memory(merge_entries(sparse.csr_matrix(rows)))
+    pool = _rows_of_memory(as_array(rows, "pool"))
     file = _mapped_file(rows)
     if not file:
         return pool
@@ -324,7 +326,7 @@ def _check_array(array: Any) -> Any:
     return array
 
 
-def _of_memory(rows: Any, schema: FrameSchema | None = None) -> Pool:
+def _rows_of_memory(rows: Any, schema: FrameSchema | None = None) -> Pool:
     """Return the rows of an array, CSR or a frame of pandas; blocks are views."""
     return pool_of_slices(
         partial(_csr_rows if sparse.issparse(rows) else take_rows, rows),
@@ -389,7 +391,7 @@ class _NpyFile:
         return values
 
 
-def _of_dask_frame(source: Any) -> Pool:
+def _rows_of_dask_frame(source: Any) -> Pool:
     """Return the partitions of a Dask data frame; one pass counts their rows."""
     names = list(source.columns)
 
@@ -406,15 +408,15 @@ def _of_dask_frame(source: Any) -> Pool:
     if any(dtype.kind == "O" for dtype in source.dtypes) and any(lengths):
         head = source.get_partition(int(np.argmax(np.array(lengths) > 0))).head(_LOOK)
     schema = FrameSchema(head.iloc[:0], frame_of(head).schema.columns)
-    return _of_collection(source, list(source.__dask_keys__()), lengths, schema)
+    return _pool_of_collection(source, list(source.__dask_keys__()), lengths, schema)
 
 
-def _of_dataset(source: xr.Dataset) -> Pool:
+def _rows_of_dataset(source: xr.Dataset) -> Pool:
     """Return the rows of a Dataset: one table, or a variable for each column."""
     names = list(source.data_vars)
     dims = {source[name].dims for name in names}
     if len(names) == 1 and source[names[0]].ndim == 2:
-        return _of_object(source[names[0]])
+        return _pool_of_object(source[names[0]])
     if len(dims) != 1 or len(*dims) != 1:
         variables = (
             ", ".join(f"{name} {source[name].dims}" for name in names[:5]) or "none"
@@ -427,7 +429,9 @@ def _of_dataset(source: xr.Dataset) -> Pool:
     columns = tuple(map(str, names))
     if not source.chunks:
         values = {str(name): source[name].to_numpy() for name in names}
-        return _change_stored_schema(_of_object(pd.DataFrame(values)), has_order=False)
+        return _change_stored_schema(
+            _pool_of_object(pd.DataFrame(values)), has_order=False
+        )
     source = source.drop_vars(list(source.coords))
     source = source.chunk(source.unify_chunks().chunks)  # those in memory, too
     arrays = [source[name].data for name in names]
@@ -458,7 +462,7 @@ def _graph_of(source: Any) -> dict[Any, Any]:
     return graph
 
 
-def _of_collection(
+def _pool_of_collection(
     source: PoolLike, task_keys: list[Any], lengths: Sequence[int], like: Any
 ) -> Pool:
     """Return a pool of the blocks of a Dask collection."""

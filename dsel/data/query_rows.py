@@ -72,13 +72,13 @@ def read_pool_rows(
         if np.diff(np.searchsorted(ascending, [pool_slice.start, pool_slice.stop]))[0]
     ]
     if not slices:
-        return as_shown(np.empty((0, pool.n_columns)), wanted, pool.columns)
+        return frame_for_labeling(np.empty((0, pool.n_columns)), wanted, pool.columns)
 
     def pick(X: Any, row_numbers: Integers) -> list[pd.DataFrame]:
         places = np.flatnonzero(np.isin(row_numbers, ascending))
         if not len(places):
             return []
-        return [as_shown(X[places], row_numbers[places], pool.columns)]
+        return [frame_for_labeling(X[places], row_numbers[places], pool.columns)]
 
     parts = pool.with_schema(pool.frames).reduce(
         pick,
@@ -105,7 +105,7 @@ def with_pool_index(rows: pd.DataFrame, pool: Pool) -> pd.DataFrame:
     return rows.set_axis(values.rename(POOL_INDEX), axis=0)
 
 
-def as_shown(
+def frame_for_labeling(
     rows: Any, row_numbers: Integers, columns: Sequence[str] | None
 ) -> pd.DataFrame:
     """Return rows as a data frame for the person who labels them, by row number."""

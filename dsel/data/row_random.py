@@ -88,7 +88,7 @@ def seed_from(random_state: RandomState) -> int:
     )
 
 
-def child_seed(seed: int, *parts: Any) -> int:
+def derive_seed(seed: int, *parts: Any) -> int:
     """Return a learner's seed in ``[0, 2**31)``: a fixed hash of (seed, parts)."""
     text = canonical_text([seed, *parts]).encode()
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "big") % 2**31

@@ -95,7 +95,7 @@ def is_of_system(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno is not None
 
 
-def listed_formats() -> list[str]:
+def list_formats() -> list[str]:
     """Return the list of endings that are read, for messages."""
     plain = [ending for ending in ENDINGS if not ending.endswith(COMPRESSED)]
     return [*plain, *(f".csv{more}" for more in COMPRESSED)]

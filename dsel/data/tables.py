@@ -30,7 +30,7 @@ from dsel.data.table_files import (
     TEXT_FILES,
     ZARR,
     files_in,
-    listed_formats,
+    list_formats,
 )
 from dsel.data.table_request import Table, TableRequest
 from dsel.data.targets import notes_on_blanks, numbers_of_labels
@@ -242,11 +242,11 @@ def _describe_respelling(
     file = None
     if request.target is not None:
         form = {"separator": request.separator, "encoding": request.encoding}
-        file = changed_file(location, "_respelled", change, **form)
+        file = rewrite_file(location, "_respelled", change, **form)
     return f"{other}.", file
 
 
-def changed_file(
+def rewrite_file(
     location: str,
     addition: str,
     change: str,
@@ -351,7 +351,7 @@ def reader_of(location: str) -> Callable[[str, TableRequest], Table]:
         code = f"import shutil; shutil.copy({location!r}, {new!r})"
         ways.append(NewFile(location, new, code))
     raise UndecidedError(
-        f"`path` must end in one of {', '.join(listed_formats())}, or be a folder of "
+        f"`path` must end in one of {', '.join(list_formats())}, or be a folder of "
         f"Parquet or text files or a zarr group, got {show(location)}{way}"
         f"{'.' if way else did_you_mean(os.path.splitext(lower)[1], FORMATS)}",
         *ways,

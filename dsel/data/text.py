@@ -744,7 +744,7 @@ class _Utf8Stream(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def _more(self) -> bytes:
+    def _read_more(self) -> bytes:
         """Return the next bytes; none at the end."""
         while True:
             raw = bytes(self._file.read(_READ_NBYTES))
@@ -768,7 +768,7 @@ class _Utf8Stream(io.RawIOBase):
         n_filled = 0
         while n_filled < len(buffer):
             if not self._buffer:
-                self._buffer = self._more()
+                self._buffer = self._read_more()
                 if self._is_checked:
                     self._check_quotes(self._buffer)
                 if not self._buffer:
@@ -789,7 +789,7 @@ class _Utf8Stream(io.RawIOBase):
         while not is_last or self._buffer:
             parts, nbytes = [self._buffer], len(self._buffer)
             while nbytes < wanted and not is_last:
-                more = self._more()
+                more = self._read_more()
                 if self._is_checked:
                     self._check_quotes(more)
                 is_last = not more
@@ -842,12 +842,12 @@ class _Utf8Stream(io.RawIOBase):
         parts: list[bytes] = []
         while True:
             if not self._buffer:
-                self._buffer = self._more()
+                self._buffer = self._read_more()
                 if not self._buffer:
                     return b"".join(parts)
             match = re.search(rb"\r\n|\n|\r", self._buffer)
             if match and match.end() == len(self._buffer) and match[0] == b"\r":
-                more = self._more()  # the \n of \r\n may come next
+                more = self._read_more()  # the \n of \r\n may come next
                 if more:
                     self._buffer += more
                     continue

@@ -48,7 +48,7 @@ from dsel.data.schema import (
     to_pandas,
     with_classes,
 )
-from dsel.data.table_files import FEATHER, PARQUET, files_in, listed_formats, name_file
+from dsel.data.table_files import FEATHER, PARQUET, files_in, list_formats, name_file
 from dsel.data.table_request import (
     Table,
     TableRequest,
@@ -86,13 +86,13 @@ def read_parquet(location: str, request: TableRequest) -> Table:
             schema = first if are_same else joined
             rows = dataset.dataset(files, format="parquet", schema=schema).to_table()
             frame = to_exact_pandas(rows)
-    return _of_frame(frame, request, location)
+    return _table_of_frame(frame, request, location)
 
 
 def read_feather(location: str, request: TableRequest) -> Table:
     """Read a Feather file, which is an Arrow file, into memory."""
     frame = to_exact_pandas(_read_arrow(location))
-    return _of_frame(frame, request, location)
+    return _table_of_frame(frame, request, location)
 
 
 def _read_arrow(location: str) -> pa.Table:
@@ -104,7 +104,7 @@ def _read_arrow(location: str) -> pa.Table:
 
 def read_json_lines(location: str, request: TableRequest) -> Table:
     """Read a file with one JSON object in each line."""
-    return _of_frame(_frame_of_json(location), request, location)
+    return _table_of_frame(_frame_of_json(location), request, location)
 
 
 def read_typed_rows(location: str) -> pa.Table:
@@ -243,7 +243,7 @@ def read_zarr(location: str, request: TableRequest) -> Table:
             arrays = dict(group.arrays())
         except (FileNotFoundError, *BAD_HEADER) as error:
             raise ValueError(
-                f"`path` must end in one of {', '.join(listed_formats())} or be a zarr "
+                f"`path` must end in one of {', '.join(list_formats())} or be a zarr "
                 f"group with X and y, got {show(location)}."
             ) from error
         # Other arrays, such as coordinates of xarray, may be times.
@@ -258,7 +258,7 @@ def read_zarr(location: str, request: TableRequest) -> Table:
     return _with_schema(table._replace(columns=names), request, location)
 
 
-def _of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
+def _table_of_frame(frame: pd.DataFrame, request: TableRequest, path: str) -> Table:
     """Return a data frame from a format that has types as a table."""
     frame = frame.set_axis(list(map(str, frame.columns)), axis=1)
     check_distinct_names(frame.columns, path)
@@ -458,7 +458,7 @@ def _with_schema(table: Table, request: TableRequest, path: str) -> Table:
     frame = pd.DataFrame(table.X, columns=list(table.columns or ()))
     keys = None
     if request.dropped or request.ids or request.like is not None:
-        selected = _of_frame(frame, request._replace(target=None), path)
+        selected = _table_of_frame(frame, request._replace(target=None), path)
         schema, X, columns = selected.schema, selected.X, selected.columns
         ids, keys = selected.ids, selected.groups
     else:

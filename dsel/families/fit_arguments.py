@@ -230,7 +230,7 @@ class RoutedFit:
             router.add(method_mapping=mapping, **{name: estimator})
         return router
 
-    def routed_fit_params(self, fit_params: Options) -> dict[str, Any]:
+    def route_fit_params(self, fit_params: Options) -> dict[str, Any]:
         """Return the metadata for the fits; all of it where routing is disabled."""
         if not (fit_params and get_config()["enable_metadata_routing"]):
             return dict(fit_params)

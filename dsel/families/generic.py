@@ -20,7 +20,7 @@ from dsel.data.frames import native
 from dsel.data.identity import content_hash
 from dsel.data.labeled import labels_of
 from dsel.data.pool import Pool
-from dsel.data.row_random import canonical_text, child_seed
+from dsel.data.row_random import canonical_text, derive_seed
 from dsel.data.splits import Split
 from dsel.families.ensemble_sizes import size_parameter
 from dsel.families.estimator_kinds import reads_marks
@@ -267,7 +267,10 @@ class ScikitLearnFamily(Family):
             model: Any = DummyClassifier(strategy="most_frequent")
             model.fit(native(X[rows]), labels)
             return Fit.of(model, X, split)
-        estimator, seeds = candidate.estimator, self._missing_seeds(candidate, split)
+        estimator, seeds = (
+            candidate.estimator,
+            self._derive_missing_seeds(candidate, split),
+        )
         if labels.dtype.kind == "U" and reads_marks(estimator):
             labels = labels.astype(object)  # an array of texts cannot hold the mark
         arguments = self._fit_arguments(estimator, rows, len(y), pool)
@@ -319,7 +322,9 @@ class ScikitLearnFamily(Family):
             arguments["pool"] = pool
         return arguments
 
-    def _missing_seeds(self, candidate: Candidate, split: Split[int]) -> dict[str, int]:
+    def _derive_missing_seeds(
+        self, candidate: Candidate, split: Split[int]
+    ) -> dict[str, int]:
         """Return a seed for each `random_state` of a candidate that is None.
 
         Candidates share the steps before the last one, so the seeds of these do not
@@ -332,9 +337,9 @@ class ScikitLearnFamily(Family):
         shared, _ = split_params(candidate.estimator, dict.fromkeys(names))
         identity = self.seed_text(candidate)
         return {
-            name: child_seed(self.seed, name, split.name)
+            name: derive_seed(self.seed, name, split.name)
             if name in shared
-            else child_seed(self.seed, identity, split.name, name)
+            else derive_seed(self.seed, identity, split.name, name)
             for name in names
         }
 

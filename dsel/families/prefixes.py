@@ -17,7 +17,7 @@ from dsel.arrays import Estimator, Features, Integers
 from dsel.data.frames import native, read_only_rows
 from dsel.data.identity import content_hash, exact_text
 from dsel.data.labeled import labels_of
-from dsel.data.row_random import child_seed
+from dsel.data.row_random import derive_seed
 from dsel.data.splits import Split
 from dsel.families.estimator_kinds import is_fitted
 from dsel.families.family import Cache
@@ -207,7 +207,7 @@ def set_missing_seeds(estimator: Estimator, seed: int, *behind: Any) -> Any:
     `behind` are further texts that are hashed, such as the name of a split.
     """
     missing = {
-        name: child_seed(seed, name, *behind)
+        name: derive_seed(seed, name, *behind)
         for name in names_of_missing_seeds(estimator.get_params())
     }
     return estimator.set_params(**missing) if missing else estimator

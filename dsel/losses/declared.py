@@ -231,7 +231,7 @@ class DeclaredLosses:
         division = self.main_division(planned_delta)
         return bound_models(self.main, evidence, division, fold)
 
-    def bound_reported(
+    def bound_report_losses(
         self, evidence: Evidence, planned_delta: PlannedDelta, fold: int
     ) -> tuple[LossBounds, ...]:
         """Bound the `report_losses`; arguments as of `bound`."""

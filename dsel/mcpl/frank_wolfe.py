@@ -77,7 +77,7 @@ class Hull:
             np.append(self.weights, np.zeros(len(vertices))),
         )
 
-    def without_idle(self) -> "Hull":
+    def drop_idle_vertices(self) -> "Hull":
         """Return the hull of the vertices with positive weight."""
         is_used = self.weights > _DROPPED_WEIGHT
         parts = self.parts[is_used]
@@ -137,7 +137,7 @@ def minimize_over_polytope(
         )
         # A gain below its own rounding proves no smaller gap.
         previous, gap = gap, max(gain, rounding)
-        used, value = hull.without_idle(), expansion.value
+        used, value = hull.drop_idle_vertices(), expansion.value
         is_last = n_passes >= max_passes
         # It is also stuck where all new vertices have a positive weight already.
         is_stuck = gain <= rounding or (

@@ -212,7 +212,7 @@ class NonconformityClassifier(
             [split],
             classes=self.classes_,
             seed=self.seed_,
-            fit_params=self.routed_fit_params(fit_params),
+            fit_params=self.route_fit_params(fit_params),
             client=client,
         )
         fitted = candidates, trained, failures, self.classes_

@@ -7,9 +7,9 @@ All figures use one code: a bar, or a line, is a bound; a dot is a value measure
 labeled rows, and a small dot one on a fold. The chosen candidate is orange, the part of
 a bound from the pool pale, a hold-out set dashed and gray. Only a guarantee is called a
 bound: the bar of another number is hatched. Candidates that were dropped early are
-triangles. Artists that have a label are in the legend, which `tidy` draws above the
-data. `INK` is the color of all text; pages replace it with their own color. To add a
-figure, write a function in the file of its kind, and a method of
+triangles. Artists that have a label are in the legend, which `tidy_axes` draws above
+the data. `INK` is the color of all text; pages replace it with their own color. To add
+a figure, write a function in the file of its kind, and a method of
 `dsel.accessor.ResultsPlots` if it draws the cube of a search. Needs the extra
 ``plots``.
 """

@@ -27,13 +27,13 @@ from dsel.plots.style import (
     candidate_labels,
     count_shown,
     explain_bars,
-    in_hundreds,
     label_rows,
     mark_unproved_bars,
     name_rows,
     new_axes,
+    percent_tick,
     short_verdict,
-    tidy,
+    tidy_axes,
 )
 from dsel.results import Choice
 from dsel.results.bounded_values import BoundedValues
@@ -143,7 +143,7 @@ def plot_certificates(
     end = FAR * max([row[2] for row in rows if np.isfinite(row[2])], default=0.0)
     is_far = bool(constant and 0.0 < end < loss)
     if constant:
-        text = f"always predicting {_short(constant)}: {best.amount(main)}"
+        text = f"always predicting {_short_class_name(constant)}: {best.amount(main)}"
         text += ", beyond this axis" if is_far else ""
         rows.append((text, loss, loss, np.nan, MIDDLE))
     texts, *bars, colors = zip(*rows, strict=True)
@@ -181,7 +181,7 @@ def plot_certificates(
     else:
         rows_behind = name_rows(results)
     kind = "Bounds for new rows" if main.certified else "Numbers"
-    tidy(ax, title=short_verdict(main), what=f"{kind}, from {rows_behind}")
+    tidy_axes(ax, title=short_verdict(main), what=f"{kind}, from {rows_behind}")
     return ax
 
 
@@ -248,7 +248,7 @@ def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) ->
     starts, ends = places - 0.3, places + 0.22
     ax.vlines(0 * places, starts, ends, color=INK, lw=1.2, label="no difference")
     label_rows(ax, texts)
-    ax.xaxis.set_major_formatter(in_hundreds)
+    ax.xaxis.set_major_formatter(percent_tick)
     ax.set_xlabel(
         "error of new minus old, percentage points\n← new better · old better →"
     )
@@ -256,7 +256,7 @@ def plot_comparison(comparison: ModelComparison, *, ax: "Axes | None" = None) ->
     if comparison.labels is not None:
         rows_behind += f" and {count_of(len(comparison.rows), 'label')} of them"
     what = f"Error of the new model minus that of the old one, from {rows_behind}"
-    tidy(ax, title=comparison.headline(), what=what)
+    tidy_axes(ax, title=comparison.headline(), what=what)
     return ax
 
 
@@ -294,7 +294,7 @@ def plot_certified_report(
     """
     check_kind(report, CertifiedReport, "report", "`Outcome.certified_report`")
     texts = [
-        f"{_short(name)}: "
+        f"{_short_class_name(name)}: "
         f"recall at least {floor_percent(recall)}, "
         f"precision at least {floor_percent(precision)}"
         for name, recall, precision in zip(
@@ -331,7 +331,7 @@ def plot_certified_report(
         verdict = f"All limits at once ({confidence(report.delta)}% confidence)"
     n_rows = count_of(sum(report.rows), "labeled row")  # a report may lack classes
     what = f"Limits for new rows; {n_rows} of these classes"
-    tidy(ax, title=f"{verdict}, {report.model_text}", what=what)
+    tidy_axes(ax, title=f"{verdict}, {report.model_text}", what=what)
     return ax
 
 
@@ -370,7 +370,7 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
     shown_numbers = BoundedValues(numbers.limits, values)
     shown = replace(report, numbers=shown_numbers, test_rows=n_rows)
     texts = [
-        f"{_short(name)}: "
+        f"{_short_class_name(name)}: "
         f"{'no limit' if limit in (NONE, '100.0%') else f'at most {limit}'}, "
         f"about {unseen_value} on {rows} labeled rows"
         for name, unseen_value, limit, rows in shown.table()[1:]
@@ -394,7 +394,7 @@ def plot_report_by_value(report: ReportByValue, *, ax: "Axes | None" = None) -> 
         title = f"No guarantee: {report.title}"
     n_labeled = count_of(sum(report.rows), "labeled row")
     what = f"Limits for new rows with each value, from {n_labeled}"
-    tidy(ax, title=f"{title}, {report.model_text}", what=what)
+    tidy_axes(ax, title=f"{title}, {report.model_text}", what=what)
     return ax
 
 
@@ -465,7 +465,7 @@ def plot_terms(
         number = f"bound on the error ({ranking.title})"
     ax.set_xlabel(f"{number}, %{count_shown(len(best), results)}")
     kind = "Bounds" if is_bound else "Estimates"
-    tidy(
+    tidy_axes(
         ax,
         title=f"{labels[best[0]]} has the smallest {number}: {amount(sums[0])}",
         what=f"{kind} of candidates for new rows, from {name_rows(results)}",
@@ -506,7 +506,7 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     search pass its `pair_results` as `results`: they have the seconds of fits alone,
     and the slowest candidates are drawn.
     """
-    there = timed_phases(results)
+    there = names_of_timed_phases(results)
     seconds = np.array([float(results[name].sum()) for name in there])
     texts, total, n_shown = [PHASES[name] for name in there], seconds.sum(), ""
     title, kind = f"All tasks took {format_time(total)}", "kind of task"
@@ -530,11 +530,11 @@ def plot_timing(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     _draw_bars(ax, texts, (seconds, seconds, np.nan * seconds), BLUE, label="")
     ax.xaxis.set_major_formatter(IN_UNITS)
     ax.set_xlabel(f"seconds, summed over tasks{n_shown}")
-    tidy(ax, title=title, what=f"Where the time went, by {kind}")
+    tidy_axes(ax, title=title, what=f"Where the time went, by {kind}")
     return ax
 
 
-def timed_phases(results: xr.Dataset) -> list[str]:
+def names_of_timed_phases(results: xr.Dataset) -> list[str]:
     """Return the names of the variables with seconds; ValueError without any."""
     there = [name for name in PHASES if name in results]
     # Counts of inner searches have no status.
@@ -591,9 +591,9 @@ def _draw_measured_values(
 def _above_bars(ax: "Axes", texts: Sequence[str]) -> None:
     """Write a text above each bar, the first at the top, and percentages below."""
     label_rows(ax, texts)
-    ax.xaxis.set_major_formatter(in_hundreds)
+    ax.xaxis.set_major_formatter(percent_tick)
 
 
-def _short(name: str) -> str:
+def _short_class_name(name: str) -> str:
     """Return the name of a class, shortened for a figure."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 3]}..."

@@ -20,10 +20,10 @@ from dsel.plots.style import (
     MIDDLE,
     UNITS,
     UNPROVED,
-    in_hundreds,
     name_rows,
     new_axes,
-    tidy,
+    percent_tick,
+    tidy_axes,
 )
 from dsel.results.choice import Choice
 from dsel.results.cube import read_counts
@@ -130,7 +130,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
         bounds_to_draw[np.isfinite(bounds_to_draw)], initial=0.01 * certificate.is_rate
     )
     ax.set_ylim(0.0, min(certificate.largest, 1.1 * float(highest) or 1.0))
-    ax.yaxis.set_major_formatter(in_hundreds if certificate.is_rate else IN_UNITS)
+    ax.yaxis.set_major_formatter(percent_tick if certificate.is_rate else IN_UNITS)
     ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
     ax.set_xlabel(unit)
     label = f"{certificate.title} at most{UNITS}"
@@ -148,7 +148,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
         else "No finite bound"
     )
     what = f"Averages over runs like this one, which had {name_rows(results)}"
-    tidy(ax, title=title, what=what)
+    tidy_axes(ax, title=title, what=what)
     return ax
 
 

@@ -19,11 +19,11 @@ from dsel.plots.style import (
     MIDDLE,
     NOT_RUN,
     PINK,
-    in_hundreds,
     label_rows,
     name_rows,
     new_axes,
-    tidy,
+    percent_tick,
+    tidy_axes,
 )
 from dsel.results.cube import check_dataset, read_counts
 from dsel.rounded_texts import NONE, about_percent
@@ -95,11 +95,11 @@ def plot_bound_plan(plan: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     _label_ends(bounds, ax)
     ax.set_xticks(places, [str(k) for k in bounds[names.N_FOLDS].values])
     ax.set_xlim(-0.2, places[-1] + 2.2)
-    ax.yaxis.set_major_formatter(in_hundreds)
+    ax.yaxis.set_major_formatter(percent_tick)
     ax.grid(axis="y", color=MIDDLE, alpha=0.4, linewidth=0.5)
     ax.set_xlabel("number of folds")
     ax.set_ylabel("bound on the error, on average, %")
-    tidy(ax, title=_name_smallest(bounds), what=what)
+    tidy_axes(ax, title=_name_smallest(bounds), what=what)
     return ax
 
 
@@ -158,9 +158,9 @@ def _draw_one_plan(bounds: xr.DataArray, what: str, ax: "Axes | None") -> "Axes"
         ],
     )
     ax.set_xlim(0, 1.05 * np.nanmax(values, initial=0.01))
-    ax.xaxis.set_major_formatter(in_hundreds)
+    ax.xaxis.set_major_formatter(percent_tick)
     ax.set_xlabel(f"bound on the error, on average, %, with {n_folds} folds")
-    tidy(ax, title=_name_smallest(bounds), what=what)
+    tidy_axes(ax, title=_name_smallest(bounds), what=what)
     return ax
 
 
@@ -230,7 +230,7 @@ def plot_loss_curves(
     )
     what = f"Estimates of the error on new rows, from {name_rows(results)}"
     where = f"width={choice.params['width']:.3g}, regularization={chosen:.3g}"
-    tidy(ax, title=f"Chosen by {words[choice.criterion]}: {where}", what=what)
+    tidy_axes(ax, title=f"Chosen by {words[choice.criterion]}: {where}", what=what)
     return ax
 
 
@@ -299,7 +299,7 @@ def plot_audit_failures(report: xr.Dataset, *, ax: "Axes | None" = None) -> "Axe
     ax.set_xlabel(f"share of {n_draws:,} draws that failed")
     ax.set_ylabel("setting, delta")
     failed = f"{int(above.sum()) or 'None'} of {above.size} bounds failed"
-    tidy(
+    tidy_axes(
         ax,
         title=f"{failed} more often than chance allows",
         what=f"How often each bound was below the true error, in {n_draws:,} "

@@ -16,11 +16,11 @@ from dsel.plots.style import (
     MIDDLE,
     UNITS,
     UNPROVED,
-    in_hundreds,
     name_rows,
     new_axes,
+    percent_tick,
     short_verdict,
-    tidy,
+    tidy_axes,
 )
 from dsel.results.choice import Choice
 from dsel.search.design.expected_tolerances import MeasuredDistances
@@ -89,13 +89,13 @@ def plot_residuals(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     ax.set_xlim(0.0, end)
     ax.set_ylim(0.0, 1.02)
     ax.xaxis.set_major_formatter(IN_UNITS)
-    ax.yaxis.set_major_formatter(in_hundreds)
+    ax.yaxis.set_major_formatter(percent_tick)
     ax.grid(color=MIDDLE, alpha=0.3, linewidth=0.5)
     ax.set_xlabel(f"off by at most{UNITS}")
     ax.set_ylabel("share of predictions, %")
     what = "How far predictions are from true values"
     what = f"{what}, on {name_rows(results, has_pool=False)}"
-    tidy(ax, title=short_verdict(choice.certificate), what=what)
+    tidy_axes(ax, title=short_verdict(choice.certificate), what=what)
     return ax
 
 

@@ -18,11 +18,11 @@ from dsel.plots.style import (
     UNITS,
     candidate_labels,
     count_shown,
-    in_hundreds,
     label_rows,
     name_rows,
     new_axes,
-    tidy,
+    percent_tick,
+    tidy_axes,
 )
 from dsel.results.candidate_tables import all_params
 from dsel.results.certificate import Certificate
@@ -192,7 +192,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         )
     means = np.where(is_whole, losses.mean(axis=1), np.inf)
     if choice.procedure:
-        means = _losses_together(results, losses, choice.certificate)
+        means = _loss_on_all_folds(results, losses, choice.certificate)
     is_dropped = find_dropped_candidates(results)
     order = np.argsort(means, kind="stable")[: min(n_most, int(is_whole.sum()))]
     order = order[means[order] <= max(FAR * means[order[0]], means[order[:3]].max())]
@@ -230,7 +230,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         ax.plot([], [], color=INK, ms=7, label=DROPPED, **DROPPED_MARK)
     label_rows(ax, labels)
     if in_percent:
-        ax.xaxis.set_major_formatter(in_hundreds)
+        ax.xaxis.set_major_formatter(percent_tick)
     ax.grid(axis="x", color=MIDDLE, alpha=0.4, linewidth=0.5)
     low, high = ax.get_xlim()
     # No loss is below 0, and the axis would extend below it where all are 0.
@@ -249,7 +249,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     rows_behind = name_rows(results, has_pool=False, is_inner=is_inner(results))
     what = f"{name_cross_validation(results).capitalize()}, from {rows_behind}"
     what = f"{_name_estimate_of_search(results, choice.certificate)}{what}"
-    tidy(ax, title=title, what=what)
+    tidy_axes(ax, title=title, what=what)
     return ax
 
 
@@ -279,7 +279,7 @@ def _name_estimate_of_search(results: xr.Dataset, certificate: Certificate) -> s
     return f"The whole search: {certificate.about(estimate)} (cross-validation). "
 
 
-def _losses_together(
+def _loss_on_all_folds(
     results: xr.Dataset, losses: Floats, certificate: Certificate
 ) -> Floats:
     """Return the loss of the only candidate on the rows of all folds, shape (1,).

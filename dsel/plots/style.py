@@ -111,7 +111,7 @@ def show_as_written(ax: "Axes") -> None:
             text.set_parse_math(False)
 
 
-def tidy(ax: "Axes", *, title: str, what: str) -> None:
+def tidy_axes(ax: "Axes", *, title: str, what: str) -> None:
     """Style axes in the same way for all figures; call it after all texts are set.
 
     The title is what a reader should conclude. The line below it says what is drawn,
@@ -256,8 +256,8 @@ def count_shown(n_shown: int, results: xr.Dataset) -> str:
 def label_rows(ax: "Axes", texts: Sequence[str]) -> None:
     """Write a text above each row of a figure, the first row at the top.
 
-    Left of the axis they would leave no space for the data on narrow pages. `tidy` fits
-    them into the axes.
+    Left of the axis they would leave no space for the data on narrow pages. `tidy_axes`
+    fits them into the axes.
     """
     for height, text in zip(range(len(texts))[::-1], texts, strict=True):
         ax.text(
@@ -273,7 +273,7 @@ def label_rows(ax: "Axes", texts: Sequence[str]) -> None:
     ax.set_yticks([])
 
 
-def in_hundreds(rate: float, _: Any = None) -> str:
+def percent_tick(rate: float, _: Any = None) -> str:
     """Return a rate as a tick label in percent."""
     return f"{100 * rate:g}"
 

@@ -30,12 +30,12 @@ from dsel.plots.style import (
     ON_PALE,
     UNITS,
     candidate_labels,
-    in_hundreds,
     name_rows,
     new_axes,
+    percent_tick,
     short_verdict,
     show_as_written,
-    tidy,
+    tidy_axes,
     value_labels,
 )
 from dsel.results.candidate_tables import all_params
@@ -114,7 +114,7 @@ def plot_surface(
     evaluation = check_grid(results, criterion)
     results = restore_dims(results)  # dimensions were renamed, or are in another order
     ranking, dims = evaluation.criterion, candidate_dims(results)
-    shown = _shown_numbers(results, evaluation)
+    shown = _numbers_to_draw(results, evaluation)
     columns, rows = _choose_dims(results, x, y)
     other_dims = [dim for dim in dims if dim not in (columns, rows)]
     shape = [results.sizes[dim] for dim in dims]
@@ -162,7 +162,7 @@ def plot_surface(
     rows_behind = name_rows(
         results, has_pool=ranking.is_guarantee, is_inner=is_inner(results)
     )
-    tidy(ax, title=title, what=f"{drawn} for each candidate, from {rows_behind}")
+    tidy_axes(ax, title=title, what=f"{drawn} for each candidate, from {rows_behind}")
     if rows is not None:  # now the size of cells is known
         _write_numbers(values, image, axis, ax)
     return ax
@@ -173,7 +173,7 @@ def _is_mean_of_folds(ranking: Criterion) -> bool:
     return names.FOLD_LOSS_MEAN in ranking.needs or ranking.name == "cv_error"
 
 
-def _shown_numbers(results: xr.Dataset, evaluation: Evaluation) -> Floats:
+def _numbers_to_draw(results: xr.Dataset, evaluation: Evaluation) -> Floats:
     """Return the number that is drawn for each candidate, (n_candidates,)."""
     ranking = evaluation.criterion
     shown = np.asarray(evaluation.terms.value)
@@ -320,7 +320,7 @@ def _draw_map(
     bar.outline.set_visible(False)
     if isinstance(norm, LogNorm):
         bar.ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    bar.ax.yaxis.set_major_formatter(in_hundreds if axis.in_percent else IN_UNITS)
+    bar.ax.yaxis.set_major_formatter(percent_tick if axis.in_percent else IN_UNITS)
     bar.ax.yaxis.set_minor_locator(NullLocator())
     return image
 
@@ -421,4 +421,4 @@ def _draw_line(
     ax.margins(y=0.08)
     ax.set_xlim(-0.5, len(values) - 0.5)
     ax.set_ylabel(axis.label)
-    ax.yaxis.set_major_formatter(in_hundreds if axis.in_percent else IN_UNITS)
+    ax.yaxis.set_major_formatter(percent_tick if axis.in_percent else IN_UNITS)

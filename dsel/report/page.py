@@ -37,7 +37,7 @@ from dsel.report.page_tables import (
     class_table,
     confusion_table,
     distance_table,
-    own_confusion_table,
+    fold_confusion_table,
     provenance_table,
 )
 from dsel.report.sentences import (
@@ -53,7 +53,7 @@ from dsel.results.candidate_tables import all_params
 from dsel.results.choice_texts import (
     COMPARED,
     deployed_text,
-    unprinted_notes,
+    notes_without_print,
     why_useless,
 )
 from dsel.results.comparison import ModelComparison
@@ -256,7 +256,7 @@ def _content_of_search(results: xr.Dataset, tables: RunTables | None) -> dict[st
         "is_by_others": name_chosen(choice, means) == BY_OTHER_FOLDS,
         "name_of_losses": name_of_fold_losses(results),
         "numbers": _numbers_of_search(results),
-        "own_confusion": own_confusion_table(results, choice),
+        "own_confusion": fold_confusion_table(results, choice),
         "provenance": provenance_table(results),
         "source": [] if tables is None else _source(results, tables),
         "title": title_of_search(results, tables),
@@ -272,7 +272,7 @@ def _content_of_choice(choice: Choice) -> dict[str, Any]:
         return sorted(reports.values(), key=lambda r: r is not reports[choice.deploy])
 
     words = _plain_words(choice)
-    notes = [("Note", note) for note in unprinted_notes(choice)]
+    notes = [("Note", note) for note in notes_without_print(choice)]
     texts = [text for name, text in choice.shown_rows() if name == COMPARED]
     return {
         "candidate": choice.candidate,

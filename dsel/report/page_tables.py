@@ -109,7 +109,7 @@ def confusion_table(results: xr.Dataset, fold: int | None = None) -> list[list[s
     return _show_confusion(labels, cells, all_cells, n_others=n_others)
 
 
-def own_confusion_table(results: xr.Dataset, choice: Choice) -> list[list[str]]:
+def fold_confusion_table(results: xr.Dataset, choice: Choice) -> list[list[str]]:
     """Return the confusion matrix of the model trained without one fold, on it.
 
     It is that of the deployed model, if this is not the model of all rows.
@@ -193,7 +193,7 @@ def best_table(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
     # The heading of the table has the kind of cross-validation.
     titles = ["error" if n == CV_ERROR else CRITERIA[n].title for n in columns]
     if is_squared(results):
-        texts[criterion] = about_root
+        texts[criterion] = root_text
         titles[0] = f"root {titles[0]}"
     titles = [loss.title if name == "mean loss" else name for name in titles]
     return [["candidate", "parameters", *titles]] + [
@@ -203,6 +203,6 @@ def best_table(results: xr.Dataset, choice: Choice) -> list[list[Any]]:
     ]
 
 
-def about_root(squared: float) -> str:
+def root_text(squared: float) -> str:
     """Return the root of a mean squared error as text, in units of the target."""
     return amount_about(squared**0.5)

@@ -18,7 +18,7 @@ from dsel.plots.spread import (
     name_cross_validation,
     name_of_fold_losses,
 )
-from dsel.report.page_tables import about_root
+from dsel.report.page_tables import root_text
 from dsel.results import Choice
 from dsel.results.candidate_tables import all_params
 from dsel.results.certificate import Certificate
@@ -93,7 +93,7 @@ def why_chosen(results: xr.Dataset, choice: Choice) -> str:
     about: Callable[[float], str]
     about = about_percent if in_percent else choice.certificate.about
     if is_squared(results):  # in units of the target
-        about = about_root
+        about = root_text
     is_holdout = has_single_fold(results)
     where = "on the" if is_holdout else "in"
     what = f"{name_of_fold_losses(results)} {where} {name_cross_validation(results)}"

@@ -72,7 +72,7 @@ def _no_bound(bound: "Certificate") -> str:
     what = f"{bound.title[:1].lower()}{bound.title[1:]}"
     begin = f"No bound below {bound.most} for the {what}"
     if bound.is_tolerance:
-        begin = f"No finite bound of {_how_far(bound)}"
+        begin = f"No finite bound of {_tolerance_text(bound)}"
     rows = "groups" if bound.n_groups else "labeled rows"
     if bound.has_failed_folds:
         return f"{begin}: fits failed"
@@ -159,7 +159,7 @@ def not_finite_text(bound: "Certificate") -> str:
     )
 
 
-def _how_far(bound: "Certificate") -> str:
+def _tolerance_text(bound: "Certificate") -> str:
     """Return the name of a bounded tolerance inside of a sentence."""
     if isnan(bound.fraction):
         return "how far predictions are off"
@@ -218,7 +218,7 @@ def terms_text(bound: "Certificate") -> str:
     return ""
 
 
-def part_of_labels(bound: "Certificate") -> str:
+def why_labels_give_no_bound(bound: "Certificate") -> str:
     """Return why its part of labeled rows is no bound of the model of a fold."""
     if bound.is_tolerance:
         level = f"{100 * (1 - bound.fraction):.3g}%"

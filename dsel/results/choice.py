@@ -205,7 +205,7 @@ class Choice(Renderable):
             *model_caveats,
             make_caveats(Effect.INFO, filter(None, [choice_texts.why_useless(self)])),
             self.caveats,
-            make_caveats(Effect.INFO, choice_texts.unprinted_notes(self)),
+            make_caveats(Effect.INFO, choice_texts.notes_without_print(self)),
         )
 
     @classmethod

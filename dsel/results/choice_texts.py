@@ -27,8 +27,8 @@ from dsel.results.certificate_texts import (
     estimate_text,
     finding_text,
     note_on_estimate,
-    part_of_labels,
     training_text,
+    why_labels_give_no_bound,
     why_nothing,
 )
 from dsel.results.params_texts import params_text
@@ -76,7 +76,7 @@ def choice_rows(choice: "Choice") -> list[ShownRow]:
             lines += _why_below_estimate(bound, printed)
             printed += bound.reasons[:1]
     lines += _baseline_headlines(choice, printed)
-    printed += [useless, *unprinted_notes(choice)]
+    printed += [useless, *notes_without_print(choice)]
     whys = list(dict.fromkeys(_why_no_bounds(choice)))
     # A caveat about the labels to plan would repeat the next step.
     is_known = plan_call(choice) or _knows_needed_rows(choice)
@@ -340,8 +340,8 @@ def unit_to_plan(choice: "Choice") -> str:
 
 
 def wanted_text(choice: "Choice") -> str:
-    """Return the bound to plan for, which `planned_options` must have."""
-    return f"{100 * float(planned_options(choice)['wanted']):g}%"
+    """Return the bound to plan for, which `options_of_plan_call` must have."""
+    return f"{100 * float(options_of_plan_call(choice)['wanted']):g}%"
 
 
 def plan_call(choice: "Choice") -> str:
@@ -350,13 +350,15 @@ def plan_call(choice: "Choice") -> str:
     The bound is one in the middle between the present one and the estimate. "" if there
     is none.
     """
-    options = [f"{name}={value}" for name, value in planned_options(choice).items()]
+    options = [
+        f"{name}={value}" for name, value in options_of_plan_call(choice).items()
+    ]
     bound = choice.certificate
     rows = f"{bound.n_groups or bound.n_labeled}, {bound.n_unlabeled}"
     return f"dsel.plan_bound({rows}, {', '.join(options)})" if options else ""
 
 
-def planned_options(choice: "Choice") -> dict[str, str]:
+def options_of_plan_call(choice: "Choice") -> dict[str, str]:
     """Return the options of `plan_call` by name; empty without one."""
     bound = choice.certificate
     estimate = bound.estimate_where_fitted
@@ -373,7 +375,7 @@ def planned_options(choice: "Choice") -> dict[str, str]:
     )
 
 
-def unprinted_notes(choice: "Choice") -> list[str]:
+def notes_without_print(choice: "Choice") -> list[str]:
     """Return notes that change neither a number nor the next step: no print has them.
 
     The attribute `all_caveats` and the page have them, and ``--verbose`` their numbers.
@@ -446,4 +448,6 @@ def _terms(choice: "Choice", bound: Certificate) -> str:
     # Both are one number where they are of the same fold.
     if other is None or not bound.is_sum or bound.label_term == other.unclipped:
         return bound.terms
-    return bound.terms.replace(OF_LABELS, f"{OF_LABELS} ({part_of_labels(bound)})")
+    return bound.terms.replace(
+        OF_LABELS, f"{OF_LABELS} ({why_labels_give_no_bound(bound)})"
+    )

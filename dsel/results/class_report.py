@@ -190,9 +190,9 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
         heads = ("", "recall", "at least", "precision", "at least", "rows")
         columns = (
             classes,
-            map(_about_or_none, self.recall.own),
+            map(_rate_text_or_none, self.recall.own),
             recalls,
-            map(_about_or_none, self.precision.own),
+            map(_rate_text_or_none, self.precision.own),
             precisions,
             (f"{n:,}" for n in self.test_rows),
         )
@@ -233,5 +233,5 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
         return [("", "recall", "precision", "rows"), *zip(*columns, strict=True)]
 
 
-def _about_or_none(rate: float) -> str:
+def _rate_text_or_none(rate: float) -> str:
     return NONE if isnan(rate) else about_percent(rate)

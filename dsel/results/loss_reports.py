@@ -63,7 +63,7 @@ class ModelReports:
     @property
     def reported_bounds(self) -> tuple[LossBounds, ...]:
         """The bounds of the report, in the order of `DeclaredLosses.report_losses`."""
-        return self.losses.bound_reported(
+        return self.losses.bound_report_losses(
             self.evidence, self.planned_delta, self.deployed_fold
         )
 

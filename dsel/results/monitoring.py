@@ -162,9 +162,9 @@ class MonitorReport(Renderable):
         if n_tested > 1:  # the probabilities of all tests add up
             most = f"{100 * min(1.0, n_tested * self.level):g}%"
             chance += f", one or more of {n_tested} true ones in at most {most}"
-        return f"{what} refuted by {rows} ({chance}){self._unseen_text()}"
+        return f"{what} refuted by {rows} ({chance}){self._text_of_unseen_values()}"
 
-    def _unseen_text(self) -> str:
+    def _text_of_unseen_values(self) -> str:
         """Return how many rows have values that the models have learned nothing of.
 
         No test need refute a statement because of them, and no statement is about them.

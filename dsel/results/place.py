@@ -166,7 +166,7 @@ class Place:
             return None
         file = f"{folder}/{names[-1]}"
         if (body := unseal(self.read(file))) is None:
-            raise damaged_file(self, file)
+            raise error_of_damaged_file(self, file)
         return body
 
     def check_no_links(self, *names: str) -> None:
@@ -454,10 +454,10 @@ def _read_json(place: Place, file: str, text: str | bytes | None) -> dict[str, A
         record = json.loads(text or "")
         if isinstance(record, dict):
             return record
-    raise damaged_file(place, file)
+    raise error_of_damaged_file(place, file)
 
 
-def damaged_file(place: Place, file: str) -> ValueError:
+def error_of_damaged_file(place: Place, file: str) -> ValueError:
     """Return the error of a file that is not as it was written."""
     return ValueError(
         f"{file} in `{place.name}` {place} is damaged, or not what dsel wrote there; "

@@ -143,7 +143,7 @@ def labels_by_row_number(
     if (places < 0).any():
         raise ValueError(
             f"`labels` must have the index of the pool at queried rows, such as "
-            f"{own[0]!r}, got {_plain(labels.index[places < 0][0])!r}; pass "
+            f"{own[0]!r}, got {_plain_label(labels.index[places < 0][0])!r}; pass "
             f"y.loc[rows.index], where `y` has the labels by the index of the pool and "
             f"`rows` are those of `query_rows`."
         )
@@ -181,12 +181,14 @@ def labels_by_row(labels: Any, row_numbers: Sequence[int]) -> tuple[Any, ...]:
             raise ValueError(
                 f"`labels` must have the numbers of queried pool rows as its index "
                 f"(positions in the pool from 0, as pool.iloc takes), such as "
-                f"{row_numbers[0]}, got {_plain(unknown[0])!r}; pass labels.to_numpy() "
-                f"where they are in the order of `query_rows`, and labels of the pool "
-                f"that was queried."
+                f"{row_numbers[0]}, got {_plain_label(unknown[0])!r}; pass "
+                f"labels.to_numpy() where they are in the order of `query_rows`, and "
+                f"labels of the pool that was queried."
             )
         label_of_row: dict[int, Any] = {}
-        for row, label in zip(index.astype(int), map(_plain, labels), strict=True):
+        for row, label in zip(
+            index.astype(int), map(_plain_label, labels), strict=True
+        ):
             before = label_of_row.get(row)
             # A spreadsheet may repeat a row with an empty label, which contradicts
             # nothing.
@@ -210,7 +212,7 @@ def labels_by_row(labels: Any, row_numbers: Sequence[int]) -> tuple[Any, ...]:
         )
     masked = np.ma.getmaskarray(labels) if np.ma.isMaskedArray(labels) else None
     return tuple(
-        None if masked is not None and masked[i] else _plain(label)
+        None if masked is not None and masked[i] else _plain_label(label)
         for i, label in enumerate(labels)
     )
 
@@ -278,7 +280,7 @@ def check_usable(
         )
 
 
-def _plain(label: object) -> Any:
+def _plain_label(label: object) -> Any:
     """Return a label as Python's own value, None if it is missing."""
     if isinstance(label, np.generic):
         label = label.item()

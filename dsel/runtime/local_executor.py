@@ -139,7 +139,7 @@ class LocalExecutor:
         inputs = Inputs((), task.read_sources(None))
         packed = self._contexts[key] if with_context else None
         try:
-            future = _in_process(
+            future = _start_in_process(
                 self.n_slots, _run, key, packed, task.work, inputs, task.keeps_output
             )
         except BrokenExecutor as error:  # a process died since the last task ended
@@ -169,7 +169,7 @@ class LocalExecutor:
                 with _pools_lock:
                     _users[self._run_id] = self.n_slots
                 self._transfers[key] += [
-                    _in_process(self.n_slots, _receive, key, self._contexts[key])
+                    _start_in_process(self.n_slots, _receive, key, self._contexts[key])
                     for _ in range(self.n_slots)
                 ]
             transfers = self._transfers[key]
@@ -253,13 +253,16 @@ class LocalExecutor:
         self._limits.close()
 
 
-def _in_process(n: int, function: Any, *arguments: Any) -> "Future[Any]":
+def _start_in_process(n: int, function: Any, *arguments: Any) -> "Future[Any]":
     """Start a call in one of `n` processes; ended processes are started again."""
     with _pools_lock:  # nobody ends a pool between its start and its first task
         is_first = not _pools
         if (pool := _pools.get(n)) is None:
             pool = _pools[n] = ProcessPoolExecutor(
-                n, timeout=IDLE_SECONDS, initializer=_begin, initargs=(os.getpid(),)
+                n,
+                timeout=IDLE_SECONDS,
+                initializer=_begin_process,
+                initargs=(os.getpid(),),
             )
         try:
             future: Future[Any] = pool.submit(function, *arguments)
@@ -309,7 +312,7 @@ def end_processes(n: int, *, only_broken: bool = False) -> None:
     pool.shutdown(wait=True)
 
 
-def _begin(parent: int) -> None:
+def _begin_process(parent: int) -> None:
     """Leave Ctrl-C to the parent, and end this process when the parent has ended."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 

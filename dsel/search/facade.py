@@ -340,7 +340,7 @@ class SemiSupervisedSearchCV(
             report_by=self.report_by,
             prior=self.prior,
             n_queries=self.n_queries,
-            fit_params=self.routed_fit_params(fit_params),
+            fit_params=self.route_fit_params(fit_params),
             groups=group_keys,
             baseline=baseline,
         )

@@ -6,7 +6,7 @@ from sklearn.svm import SVC
 
 from dsel.data.row_random import (
     canonical_text,
-    child_seed,
+    derive_seed,
     row_random,
     row_random_at,
     seed_from,
@@ -53,7 +53,7 @@ def test_seed_from__takes_what_scikit_learn_takes():
 
 
 def test_derive_seed__is_the_same_in_every_process():
-    assert child_seed(7, {"C": 1.0, "kernel": "rbf"}, "fold-3") == 316827923
+    assert derive_seed(7, {"C": 1.0, "kernel": "rbf"}, "fold-3") == 316827923
 
 
 def test_canonical_text__is_equal_for_equal_values():

@@ -15,7 +15,7 @@ import xarray as xr
 from click.testing import CliRunner
 from common import AGREES, DIFFERS, OPEN, SECONDS, Row, judge, mean_of
 
-from dsel.data.row_random import child_seed
+from dsel.data.row_random import derive_seed
 
 
 def make_experiment(calls):
@@ -95,7 +95,7 @@ def test_command__tells_in_a_line(options, words):
 
 
 def test_seed_of__is_that_of_dsel():
-    assert common.seed_of(3, "dna", 0.1) == child_seed(3, "dna", 0.1)
+    assert common.seed_of(3, "dna", 0.1) == derive_seed(3, "dna", 0.1)
 
 
 NUMBER = {"printed": 0.1, "spread": 0.0101}

@@ -58,7 +58,7 @@ def _soon(monkeypatch):
 
 def begin():
     """Begin two processes that have imported what a search needs."""
-    for begun in [local_executor._in_process(2, _import_all) for _ in range(8)]:
+    for begun in [local_executor._start_in_process(2, _import_all) for _ in range(8)]:
         begun.result()
 
 
@@ -156,7 +156,7 @@ def test_processes__that_died_between_two_tasks_end_the_run(there):
     with closing(executor):
         wait_until(partial(executor._are_processes_ready, executor._first))
         with pytest.raises(BrokenExecutor):
-            local_executor._in_process(2, os._exit, 9).result()
+            local_executor._start_in_process(2, os._exit, 9).result()
         with pytest.raises(ClusterLostError, match="a process of this machine ended"):
             executor.submit(Task("a", None))
 
@@ -184,7 +184,7 @@ from pathlib import Path
 
 if __name__ == "__main__":
     local_executor.PATIENCE_SECONDS = 0.0
-    local_executor._begin = slow_to_begin  # as on a machine that is busy
+    local_executor._begin_process = slow_to_begin  # as on a machine that is busy
     X = np.random.default_rng(0).normal(size=(200, 3))
     plan = dsel.plan_search(Column(folder=Path(sys.argv[1])), GRID, X, X[:, 0] > 0)
     def interrupt(progress):
@@ -215,11 +215,12 @@ def test_process__ends_at_once_though_others_have_not_begun(tmp_path, how):
 
 
 def test_processes__end_with_the_process_that_started_them(tmp_path, there):
-    begun = [local_executor._in_process(2, os.getpid).result() for _ in range(2)]
+    begun = [local_executor._start_in_process(2, os.getpid).result() for _ in range(2)]
     code = (
         "import os, sys, time; from dsel.runtime import local_executor\n"
         "if __name__ == '__main__':\n"
-        "    print(local_executor._in_process(2, os.getpid).result(), flush=True)\n"
+        "    pid = local_executor._start_in_process(2, os.getpid).result()\n"
+        "    print(pid, flush=True)\n"
         "    time.sleep(600)\n"
     )
     (tmp_path / "script.py").write_text(code)
@@ -304,7 +305,7 @@ def test_close__the_last_run_ends_what_an_earlier_one_has_left_running(there):
 
 @pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
 def test_end_processes__ends_them_where_queued_tasks_were_cancelled(there):
-    running = [local_executor._in_process(2, time.sleep, 60) for _ in range(12)]
+    running = [local_executor._start_in_process(2, time.sleep, 60) for _ in range(12)]
     wait_until(lambda: running[1].running(), what="a running task")
     cancelled = [each for each in running if each.cancel()]
     assert 0 < len(cancelled) < len(running)

@@ -271,7 +271,7 @@ def next_guess(
             continue
         best = winner
         if room.fewest[row, winner, m] < len(present) - 1:
-            best = known_winner(room.fewest, room.most, len(present), row, m)
+            best = certain_winner(room.fewest, room.most, len(present), row, m)
         if best >= 0:
             codes[m, row] = present[best]
         elif following < 0:
@@ -286,7 +286,9 @@ def next_guess(
 
 
 @compile_with(inline="always")
-def known_winner(fewest: Shorts, most: Shorts, n_classes: int, row: int, m: int) -> Any:
+def certain_winner(
+    fewest: Shorts, most: Shorts, n_classes: int, row: int, m: int
+) -> Any:
     """Return the class that wins whatever the unknown pairs vote, -1 for none."""
     best = 0
     for i in range(1, n_classes):

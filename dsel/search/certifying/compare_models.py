@@ -33,7 +33,7 @@ from dsel.data.labeled import (
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.query_rows import (
-    as_shown,
+    frame_for_labeling,
     merge_smallest,
     query_words,
     read_pool_rows,
@@ -265,7 +265,7 @@ def compare_fitted_models(
     counter = PoolCounter(
         old=old_model,
         new=new_model,
-        find_duplicates=_known_row_finder(counted, seen_labeled_rows, places),
+        find_duplicates=_make_row_finder(counted, seen_labeled_rows, places),
         n_queries=n_queries,
         seed=seed,
         # Drawn rows lie in nearly all blocks of the pool, so that reading them again
@@ -292,7 +292,7 @@ def compare_fitted_models(
     rows = tuple(queried.rows[order].tolist())
     shown = None
     if rows and counter.keeps_rows:
-        shown = as_shown(queried.X[order], queried.rows[order], full.columns)
+        shown = frame_for_labeling(queried.X[order], queried.rows[order], full.columns)
     elif rows:
         shown = read_pool_rows(full, rows, client=client)
     return ModelComparison(
@@ -312,7 +312,7 @@ def compare_fitted_models(
     )
 
 
-def _known_row_finder(
+def _make_row_finder(
     pool: Pool, seen_labeled_rows: LabeledRows | None, places: Iterable[PathLike]
 ) -> FindDuplicates | None:
     """Return a function that finds pool rows on which a model was trained.

@@ -60,7 +60,7 @@ from dsel.search.design.baseline import (
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.planning.plan_caveats import caveats_of_copies
 from dsel.search.running.chosen_caveats import describe_missed_classes
-from dsel.search.running.procedures import returned_model
+from dsel.search.running.procedures import unwrap_model
 from dsel.typing import (
     AnyArray,
     GroupsLike,
@@ -186,7 +186,7 @@ def _read_counted_rows(
     random_state: RandomState,
 ) -> CountedRows:
     """Check labeled rows, and draw one of each group."""
-    is_regression = is_regressor(returned_model(model))
+    is_regression = is_regressor(unwrap_model(model))
     check_order(X, y)
     y = one_column(y)
     X, group_keys, _ = take_groups(X, groups)

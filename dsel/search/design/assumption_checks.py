@@ -32,7 +32,7 @@ from dsel.data.identity import row_hashes
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.pool_parts import SampledRows
-from dsel.data.row_random import SHIFT_STREAM, child_seed, mix_bits, row_random_at
+from dsel.data.row_random import SHIFT_STREAM, derive_seed, mix_bits, row_random_at
 from dsel.results.caveats import IF_COPIES, NO_COPIES, Caveat, Effect
 from dsel.results.records import older_name
 from dsel.rounded_texts import part_in_percent
@@ -381,7 +381,7 @@ def two_sample_test(
     Kolmogorov-Smirnov tests, which detect small shifts better than a classifier. They
     and the classifier have half of `level` each, and both p-values are twice as large.
     """
-    rng = np.random.default_rng(child_seed(seed, "two-sample test"))
+    rng = np.random.default_rng(derive_seed(seed, "two-sample test"))
     tables = [
         _draw_rows(encode_rows(table), most_rows, rng) for table in (labeled, unlabeled)
     ]
@@ -537,7 +537,7 @@ def _classifier_two_sample_test(
         n_estimators=N_TREES,
         min_samples_leaf=LEAF_ROWS,
         max_features=max(min(n_columns, MOST_COLUMNS), isqrt(n_columns)),
-        random_state=child_seed(seed, "forest"),
+        random_state=derive_seed(seed, "forest"),
     ).fit(X[~is_scored], is_pool[~is_scored])
     scores = forest.predict_proba(X[is_scored])[:, 1]
     ranks = stats.rankdata(scores)
@@ -558,7 +558,7 @@ def count_copies(
     categories equal one another there, too. `are_fresh` marks the pool rows that equal
     no labeled one.
     """
-    rng = np.random.default_rng(child_seed(seed, "copies in the pool"))
+    rng = np.random.default_rng(derive_seed(seed, "copies in the pool"))
     rows = rng.permutation(labeled.shape[0])[:SAMPLE_ROWS]
     X = concatenate_rows([encode_rows(labeled)[rows], encode_rows(pool_rows)])
     is_pool = np.arange(X.shape[0]) >= len(rows)
@@ -587,7 +587,7 @@ def find_near_rows(
 
     if any(map(sparse.issparse, (labeled, pool_rows))):  # usually words or counts
         return None
-    rng = np.random.default_rng(child_seed(seed, "nearest rows"))
+    rng = np.random.default_rng(derive_seed(seed, "nearest rows"))
     rows = rng.permutation(labeled.shape[0])[:NEIGHBOR_ROWS]
     X = concatenate_rows([encode_rows(labeled)[rows], encode_rows(pool_rows)])
     is_labeled = np.arange(X.shape[0]) < len(rows)

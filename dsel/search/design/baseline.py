@@ -22,7 +22,7 @@ from dsel.data.frames import Frame
 from dsel.data.identity import content_hash, row_hashes
 from dsel.data.labeled import LabeledRows, are_classes, codes_of, names_of_columns
 from dsel.errors import DselWarning, RowError, warn
-from dsel.families.estimator_kinds import check_fitted
+from dsel.families.estimator_kinds import check_model_is_fitted
 from dsel.families.predictions import predict_rows
 from dsel.losses.baseline_difference import BaselineDifference
 from dsel.losses.declared import DeclaredLosses
@@ -145,7 +145,7 @@ def fitted_model(
                 f"`{name}` must be a {kinds}, got {type(model).__name__}, whose "
                 f"clusters are no labels; fit a classifier to labeled rows."
             )
-        check_fitted(
+        check_model_is_fitted(
             model,
             f"`{name}` must be a fitted model, got a %(name)s that is not "
             f"fitted; call its `fit` before.",
@@ -186,7 +186,7 @@ def read_baseline(
     check_baseline(baseline, losses, method)
     if isinstance(baseline, str) and baseline == LARGEST_CLASS:
         return _largest_class(labeled, scheme)
-    return _fixed_baseline(baseline, X, labeled.classes, scheme.n_folds)
+    return _baseline_of_model(baseline, X, labeled.classes, scheme.n_folds)
 
 
 def read_fixed_baseline(
@@ -204,10 +204,10 @@ def read_fixed_baseline(
             f"which cv='prefit' does not know; pass the fitted "
             f"sklearn.dummy.DummyClassifier(strategy='most_frequent') of these rows."
         )
-    return _fixed_baseline(baseline, X, classes, 1)
+    return _baseline_of_model(baseline, X, classes, 1)
 
 
-def _fixed_baseline(
+def _baseline_of_model(
     baseline: BaselineLike, X: Features, classes: AnyArray, n_folds: int
 ) -> Baseline:
     """Return a fitted model as the baseline of every fold."""

@@ -50,7 +50,7 @@ class ExhaustiveTable(FitTable):
     ) -> None:
         super().__post_init__()
         tokens = [
-            self.joined_token(candidate) for candidate in range(self.n_candidates)
+            self.token_of_models(candidate) for candidate in range(self.n_candidates)
         ]
         self.pool_table = PoolTable(slices, comparisons, self.candidate_keys, tokens)
 
@@ -66,9 +66,9 @@ class ExhaustiveTable(FitTable):
             self.pool_table.forget_counts(candidate)
         super().add_fit(candidate, split_number, result)
         self.tokens[fit] = result.token
-        self.pool_table.tokens[candidate] = self.joined_token(candidate)
+        self.pool_table.tokens[candidate] = self.token_of_models(candidate)
 
-    def joined_token(self, candidate: int) -> str:
+    def token_of_models(self, candidate: int) -> str:
         """Return a text that identifies all models of a candidate."""
         splits = self.scheme.splits_with_models
         tokens: dict[int, str] = {

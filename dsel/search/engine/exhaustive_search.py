@@ -169,7 +169,7 @@ class CountBatch:
         them once for all tasks that count the same models.
         """
         candidates = self.jobs[0].model_sets
-        tokens = joined_tokens(inputs.kept, candidates)
+        tokens = tokens_of_models(inputs.kept, candidates)
         # Models are cached by their tokens: those that were lost with another worker
         # are made again, and this worker must count the new ones from then on.
         fitted_groups = process_cache().get(
@@ -212,7 +212,7 @@ def join_kept_groups(
     return joined
 
 
-def joined_tokens(
+def tokens_of_models(
     kept_by_task: Sequence[KeptGroups], candidate_numbers: Sequence[int]
 ) -> tuple[str, ...]:
     """Return one token for the kept models of each candidate."""
@@ -404,7 +404,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         """
         fit = FitId(candidate, split_number)
         table = self.table
-        counted_token = table.joined_token(candidate)
+        counted_token = table.token_of_models(candidate)
         was_released = candidate in self.released_candidates
         for _ in range(MOST_ATTEMPTS):
             # A worker may die between the fit and the fetch, and takes the model with
@@ -420,7 +420,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
                         return kept_group.fitted_group
                 self.adopt_remade_models([candidate])
             self.fit_and_count()
-            if table.joined_token(candidate) != counted_token:
+            if table.token_of_models(candidate) != counted_token:
                 if was_released:
                     reason = "its model was dropped, and fitted again it is another"
                     self.fail_candidate(candidate, reason)
@@ -439,7 +439,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
         change, however many slices notice it.
         """
         tokens = {
-            candidate: self.table.joined_token(candidate)
+            candidate: self.table.token_of_models(candidate)
             for candidate in candidate_numbers
         }
         by_task = self.engine.executor.fetch_results(self.tasks_of(candidate_numbers))
@@ -450,7 +450,7 @@ class ExhaustiveLoop(FitLoop[ExhaustiveTable]):
                 if candidate in tokens:
                     self._add_result(fitted.job, candidate, result)
         for candidate, token in tokens.items():
-            self.n_changes[candidate] += self.table.joined_token(candidate) != token
+            self.n_changes[candidate] += self.table.token_of_models(candidate) != token
             # A learner that draws without a seed gives another model each time, so that
             # counts would never end.
             if self.n_changes[candidate] >= MOST_ATTEMPTS:

@@ -426,7 +426,7 @@ def _predictions(model: Any, X: Features) -> dict[str, Any]:
     if probabilities is None or not by_largest:
         labels = _check_predictions(model.predict(X), X.shape[0])
     else:
-        codes, margins = _most_probable(probabilities)
+        codes, margins = _find_most_probable(probabilities)
         near = np.flatnonzero(margins < NEAR_PROBABILITIES)
         if len(near):
             codes[near] = codes_of(model.predict(take_rows(X, near)), classes)
@@ -445,7 +445,7 @@ def _probability_names(classes: NDArray[Any] | None) -> list[str]:
     ]
 
 
-def _most_probable(
+def _find_most_probable(
     probabilities: Floats,
 ) -> tuple[Integers, Floats]:
     """Return the code of the most probable class, and its lead over the next one."""

@@ -154,7 +154,7 @@ def describe_bound(search: PlannedSearch) -> str:
     fewer = _describe_fewer_folds(search, limit) if not main.is_cost else ""
     if (call := plan_bound_call(search)) is not None:
         end = f"; no bound below {in_percent(limit)} ({fewer})" if fewer else ""
-        return f"{_describe_expected(search)}{end}; other rates: {call}"
+        return f"{_describe_expected_bounds(search)}{end}; other rates: {call}"
     title = main.title[:1].lower() + main.title[1:]
     end = f" ({fewer})" if fewer else ""
     return f"{_limit_text(search, limit)} or more ({title}), even if no model errs{end}"
@@ -198,7 +198,7 @@ def _expected_texts(cases: Iterable[Case], row: str, n_folds: int) -> str:
     return f"{' / '.join(texts)}%"
 
 
-def _describe_expected(search: PlannedSearch) -> str:
+def _describe_expected_bounds(search: PlannedSearch) -> str:
     """Return the expected bounds of one fold and of a hold-out set at some rates."""
     main = search.context.losses.main
     of_class = isinstance(main, Recall)

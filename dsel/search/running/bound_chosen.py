@@ -203,7 +203,7 @@ def make_choice(
         deploy=deployed.name,
         expected_holdout=expected_holdout,
         caveats=caveats_of_choice(
-            without_finite(description.caveats, losses, bounded), advice.caveats
+            drop_finite_tolerances(description.caveats, losses, bounded), advice.caveats
         ),
         queries=queries,
         forecast=forecast,
@@ -266,7 +266,7 @@ def advise_on_choice(
     return advice
 
 
-def without_finite(
+def drop_finite_tolerances(
     caveats: Sequence[Caveat],
     losses: DeclaredLosses,
     bounded: Mapping[str, BoundedModel],

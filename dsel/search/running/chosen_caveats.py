@@ -30,7 +30,7 @@ from dsel.search.design.cv_schemes import CVScheme, ModelRef
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.jobs import JobContext
 from dsel.search.running.fit_chosen import ChosenModels
-from dsel.search.running.procedures import find_searches, returned_model
+from dsel.search.running.procedures import find_searches, unwrap_model
 from dsel.typing import AnyArray, Model, Options
 
 LARGE_EXCESS: Final = 1.2
@@ -127,7 +127,7 @@ def caveats_of_unranked_searches(labeled: LabeledRows, model: Any) -> list[Cavea
     Such a search takes its first candidate, as if this one had been the best.
     """
     caveats = []
-    for path, search in find_searches(returned_model(model)):
+    for path, search in find_searches(unwrap_model(model)):
         score = getattr(search, "best_score_", None)
         if not isinstance(score, Real) or not np.isnan(float(score)):
             continue
@@ -339,7 +339,7 @@ def notes_on_found_rows(
         who = "" if texts else " the models of all folds found"
         rows = count_of(found_rows.n_rows, "row")
         start = f"of {rows} of the class {labels[code]!r}{who}"
-        texts.append(f"{start} {_text_of_found(found_rows, one_fold)}")
+        texts.append(f"{start} {_text_of_found_rows(found_rows, one_fold)}")
     more = " classes" if len(texts) > MOST_CLASSES_NAMED else ""
     note = f"{listing(texts, MOST_CLASSES_NAMED)}{more} (an estimate)"
     missed = [code for code, n in found_of.items() if 2 * n.n_found < n.n_rows]
@@ -399,7 +399,7 @@ def count_found_rows(
     return found_of
 
 
-def _text_of_found(found_rows: FoundRows, one_fold: Certificate) -> str:
+def _text_of_found_rows(found_rows: FoundRows, one_fold: Certificate) -> str:
     """Return how many rows were found; add the count of one model if it finds few."""
     text, n_of_fold = f"{found_rows.n_found:,}", found_rows.n_rows_of_fold
     if n_of_fold >= FEWEST_UNSEEN and 2 * found_rows.n_found_of_fold < n_of_fold:

@@ -60,7 +60,7 @@ from dsel.search.run_context.planned_search import PlannedSearch
 from dsel.search.run_context.run import replay_counts
 from dsel.search.run_context.run_progress import RunProgress
 from dsel.search.running.cube_caveats import name_column
-from dsel.search.running.procedures import FunctionEstimator, returned_model
+from dsel.search.running.procedures import FunctionEstimator, unwrap_model
 from dsel.typing import Model
 
 
@@ -109,7 +109,7 @@ class ChosenModels:
 
     def model(self, ref: ModelRef) -> Model:
         """Return the model of an estimator; a procedure has returned its model."""
-        model: Model = returned_model(self.models[ref])
+        model: Model = unwrap_model(self.models[ref])
         return model
 
     @property

@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from dsel.arrays import ArrayLike, Estimator
 from dsel.checks import show
-from dsel.families.estimator_kinds import check_fitted
+from dsel.families.estimator_kinds import check_model_is_fitted
 from dsel.losses.protocols import Loss
 from dsel.losses.texts import LOSSES, name_of_text
 from dsel.typing import AnyArray, GroupsLike, LabelsLike, Model, Procedure
@@ -44,7 +44,7 @@ class FunctionEstimator(BaseEstimator):
                 f"{show(model)}, which {lacks}."
             )
         if isinstance(model, BaseEstimator):
-            check_fitted(
+            check_model_is_fitted(
                 model,
                 f"the function passed as `model` must return a fitted {self.kind}, "
                 "but its %(name)s is not fitted; call `fit` before it is returned.",
@@ -102,15 +102,15 @@ def as_estimator(
     return (RegressionProcedure if is_regression else SelectionProcedure)(procedure)
 
 
-def returned_model(model: Estimator | Model) -> Any:
+def unwrap_model(model: Estimator | Model) -> Any:
     """Return the model that a procedure returned; other models stay as they are."""
     return model.model_ if isinstance(model, FunctionEstimator) else model
 
 
 def name_procedure(model: Estimator | Model) -> str:
     """Return the name of a procedure, from the only search in its model."""
-    searches = [search for _, search in find_searches(returned_model(model))]
-    return type(searches[0] if len(searches) == 1 else returned_model(model)).__name__
+    searches = [search for _, search in find_searches(unwrap_model(model))]
+    return type(searches[0] if len(searches) == 1 else unwrap_model(model)).__name__
 
 
 def find_searches(model: object, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -148,7 +148,7 @@ def best_params(model: Estimator | Model) -> Mapping[str, Any]:
     If there are several searches, the names of parameters begin with the part of the
     model.
     """
-    searches = list(find_searches(returned_model(model)))
+    searches = list(find_searches(unwrap_model(model)))
     if len(searches) == 1:
         return dict(searches[0][1].best_params_)
     return {
