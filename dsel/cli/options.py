@@ -63,6 +63,8 @@ WORDS_OF_SHELL: Final[Words] = {
     ", and pass the labels as y=": "",
     "run again with `groups`": "run again with --groups",
     "pass groups=": "write --groups ",
+    "only a category, write X.astype({": "only a category, write --text ",
+    ": 'category'}) first": "",
     "again with groups=": "again with --groups ",
     "the attribute `certificate` lists all": "--verbose lists all",
     "report=True": "--loss report",
@@ -395,7 +397,7 @@ text_column_option = click.option(
     "texts",
     cls=ListOption,
     help="Columns that stay text, such as versions, of which 1.1 and 1.10 are one "
-    "number.",
+    "number, and categories that are no groups, such as an agent_no.",
 )
 """Adds the columns of the labeled table that are text whatever they look like."""
 

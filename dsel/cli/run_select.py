@@ -180,8 +180,8 @@ def run(options: SelectOptions) -> None:
                 options.groups,
                 _whole_command(options),
             ),
-            likely_keys=find_likely_keys(inputs.table, options.groups),
-            likely_owners=find_likely_owners(inputs.table, options.groups),
+            likely_keys=find_likely_keys(inputs.table, options),
+            likely_owners=find_likely_owners(inputs.table, options),
             after=partial(write_rows, options, inputs),
             cluster=options.cluster,
             output=options.output,
@@ -203,10 +203,11 @@ def check(options: SelectOptions) -> None:
         check_out(plan.search, plan.facts, options.out)
 
 
-def find_likely_keys(table: Table, groups: str | None) -> dict[str, str]:
+def find_likely_keys(table: Table, options: SelectOptions) -> dict[str, str]:
     """Return the features that probably identify rows, with the option for each.
 
     The option is ``--groups`` if several rows share a value, unless groups are known.
+    Columns of ``--text`` are declared to be none.
     """
     if table.schema is None or len(table.schema.names) < 2:
         return {}
@@ -215,30 +216,34 @@ def find_likely_keys(table: Table, groups: str | None) -> dict[str, str]:
         column.name for column in table.schema.columns if column.kind is Kind.WHOLE
     ]
     numbers = {name: X[name].to_numpy(np.float64, na_value=np.nan) for name in names}
-    options = {
+    option_of = {
         name: "--id"
         for name in names
         if is_name_of_identifier(name)
         # Numbers that rise in unequal steps may as well be measured.
         or step_of_row_numbers(numbers[name])
     }
-    for name in X.columns if groups is None else ():
-        if is_name_of_identifier(name) and notes_on_repeats(X[name]):
-            options[name] = "--groups"
-    return options
+    return option_of | dict.fromkeys(_find_owners(X, options), "--groups")
 
 
-def find_likely_owners(table: Table, groups: str | None) -> list[str]:
+def find_likely_owners(table: Table, options: SelectOptions) -> list[str]:
     """Return the features of which several rows share each value, as of a customer.
 
-    They have the names of identifiers. None where the groups are known.
+    They have the names of identifiers. None where the groups are known, and no column
+    of ``--text``, which is declared to be a category.
     """
-    if groups is not None or not isinstance(table.X, pd.DataFrame):
+    return _find_owners(table.X, options) if isinstance(table.X, pd.DataFrame) else []
+
+
+def _find_owners(X: pd.DataFrame, options: SelectOptions) -> list[str]:
+    """Return the columns of `find_likely_owners`."""
+    if options.groups is not None:
         return []
     return [
-        str(name)
-        for name in table.X.columns
-        if is_name_of_identifier(str(name)) and notes_on_repeats(table.X[name])
+        name
+        for name in map(str, X.columns)
+        if name not in options.texts
+        if is_name_of_identifier(name) and notes_on_repeats(X[name])
     ]
 
 
@@ -417,6 +422,7 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
             *make_caveats(Effect.INFO, _notes_on_empty_columns(inputs.X)),
         ),
         has_unique_ids=table.has_unique_ids,
+        categories=options.texts,
         queried_pool=inputs.queried_pool if options.queries else None,
     )
     with _name_lines(options.labeled, np.asarray(table.y), options.text):

@@ -47,7 +47,8 @@ def make_encoder(X: Any, *, categories: Collection[str] = ()) -> ColumnTransform
     become days since 1970, and are then treated as numbers. Texts, truth values and
     categories have a column for each value; a value that no training row has is all
     zeros. Columns without any value are left out, and so are texts by whose names and
-    values rows come in groups, such as those of a column ``customer_no``.
+    values rows come in groups, such as those of a column ``customer_no``, unless
+    ``X.astype({"customer_no": "category"})`` declares these to be categories.
 
     Parameters
     ----------

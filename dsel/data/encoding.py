@@ -370,7 +370,9 @@ def _add_way(ways: Ways, column: Column, values: pd.Series) -> None:
     name, is_category = column.name, isinstance(values.dtype, pd.CategoricalDtype)
     kind = kind_of_encoder(column, values)
     is_owner = column.kind == TEXT and is_name_of_identifier(name)
-    for note in notes_on_repeats(values.rename(name)) if is_owner else ():
+    for note in (
+        notes_on_repeats(values.rename(name), is_feature=True) if is_owner else ()
+    ):
         ways.owners[name] = note
         return
     if has_texts(column.kind) and not is_category:
@@ -396,7 +398,7 @@ def _add_way(ways: Ways, column: Column, values: pd.Series) -> None:
             ways.conversions[name] = Conversion(f"{COLUMN}.fillna('')", VALUES)
     elif is_single(values):
         ways.dropped[name] = _SINGLE
-    elif is_name_of_identifier(name) and not holds_categories(values):
+    elif is_name_of_identifier(name) and not (is_category or holds_categories(values)):
         ways.dropped[name] = _KEY
     else:
         ways.large.append(name)

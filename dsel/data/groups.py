@@ -6,7 +6,7 @@ these rows are independent draws of a random row of a new group.
 """
 
 import datetime as dt
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Number
@@ -319,18 +319,34 @@ def _error_of_several_types(first_key: Any, second_key: object) -> TypeError:
     )
 
 
-def notes_on_identifiers(X: Any, columns: Sequence[str] | None) -> dict[str, str]:
+def notes_on_identifiers(
+    X: Any, columns: Sequence[str] | None, declared: Collection[str] = ()
+) -> dict[str, str]:
     """Return a caveat, by name, for each feature that seems to identify groups of rows.
 
     Its name is that of an identifier or of a person, and several rows share its values.
+    A user has `declared` some features to be categories; so does a type of categories.
     """
     native = X.given if isinstance(X, Frame) else X
     if not columns or sparse.issparse(native):
         return {}
     rows: Any = nw.from_native(native, eager_only=True, pass_through=True)
-    return {
+    if isinstance(rows, nw.DataFrame):
+        types = zip(columns, rows.schema.dtypes(), strict=True)
+        of_categories = (nw.Categorical, nw.Enum)
+        declared = {*declared, *(n for n, kind in types if kind in of_categories)}
+    notes = {
         name: note
         for place, name in enumerate(columns)
-        if is_name_of_identifier(name)
-        for note in notes_on_repeats(pd.Series(np.asarray(rows[:, place]), name=name))
+        if name not in declared and is_name_of_identifier(name)
+        for note in notes_on_repeats(
+            pd.Series(np.asarray(rows[:, place]), name=name), is_feature=True
+        )
     }
+    like = X.schema.empty if isinstance(X, Frame) else native
+    if isinstance(rows, nw.DataFrame) and not isinstance(like, pd.DataFrame):
+        return {
+            n: note.replace("X.astype", "X.to_pandas().astype")
+            for n, note in notes.items()
+        }
+    return notes

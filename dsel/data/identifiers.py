@@ -75,13 +75,14 @@ def holds_sentences(values: pd.Series) -> bool:
     )
 
 
-def notes_on_repeats(values: pd.Series) -> list[str]:
+def notes_on_repeats(values: pd.Series, *, is_feature: bool = False) -> list[str]:
     """Return a caveat where rows with one identifier may be no independent rows.
 
     A column is not meant if it has few values, or values with very many rows, which are
     ordinary categories such as towns; if most values have one row, so that they
     identify rows; if it has numbers with decimals, which are measured; or sentences,
-    which are free text.
+    which are free text; or if its type declares categories. The caveat about a feature
+    says so.
 
     Examples
     --------
@@ -90,6 +91,8 @@ def notes_on_repeats(values: pd.Series) -> list[str]:
     >>> notes_on_repeats(pd.Series([f"V{n}" for n in range(120)], name="contract"))
     []
     """  # noqa: E501
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return []
     n_rows = values.dropna().value_counts()
     n_values, n_known = len(n_rows), int(n_rows.sum())
     if holds_categories(values) or 2 * int(n_rows[n_rows > 1].sum()) <= n_known:
@@ -97,7 +100,10 @@ def notes_on_repeats(values: pd.Series) -> list[str]:
     numbers = pd.to_numeric(n_rows.index.to_series(), errors="coerce")
     if (numbers % 1 > 0).any() or holds_sentences(values):
         return []
+    name = show(as_plain(values.name))
+    declare = f"if it is only a category, write X.astype({{{name}: 'category'}}) first"
     return [
         f"{values.name} has {n_values:,} values in {n_known:,} rows; if rows of one "
-        f"{values.name} belong together, pass groups={show(as_plain(values.name))}"
+        f"{values.name} belong together, pass groups={name}"
+        f"{f'; {declare}' if is_feature else ''}"
     ]

@@ -59,6 +59,9 @@ WORDS_OF_LEAST_SQUARES: Final[Words] = {
     "run again with groups='customer'": (
         "search KernelLeastSquares with SemiSupervisedSearchCV, which takes groups"
     ),
+    "run again with groups=": (
+        "search KernelLeastSquares with SemiSupervisedSearchCV, which takes groups: "
+    ),
     "pass `groups` where it wants them, or ": "",
     "use plan_search without `certificate`": "leave `certificate` out",
     "pass report_by='site' or another column to the search, and an `out` of its own": (

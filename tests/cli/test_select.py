@@ -706,6 +706,24 @@ def test_select__records_that_rows_of_an_identifier_may_belong_together(
         assert effect == "WARNS"
 
 
+@pytest.mark.parametrize("kunde", [str, int])
+def test_select__text_says_that_a_feature_is_a_category_and_no_key(tmp_path, kunde):
+    rows = insured(120, 30)
+    rows["kunde"] = [f"K{n // 4}" if kunde is str else n // 4 for n in range(120)]
+    rows = rows.rename(columns={"kunde": "agent_no"})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    words = (
+        "select", tmp_path / "rows.csv", "--target", "label",
+        "--model", "logistic", "--grid", "C=1", "--cv", 2,
+    )  # fmt: skip
+    found = " ".join(succeed(*words).output.split())
+    assert "if it is only a category, write --text 'agent_no'" in found
+    assert "if rows of one agent_no do not belong together)" in found
+    found = " ".join(succeed(*words, "--text", "agent_no").output.split())
+    assert "belong together" not in found
+    assert "--groups agent_no" not in found
+
+
 LOSSES = [
     ((), 10, False), (("balanced",), 20, True), (("error", "report"), 10, False),
 ]  # fmt: skip

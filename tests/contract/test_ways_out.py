@@ -296,6 +296,42 @@ def test_column_of_texts__that_is_called_an_identifier_may_hold_groups():
     assert "not used: column" not in str(made)
 
 
+@pytest.mark.parametrize("form", ["number", "text", "polars"])
+def test_category__is_no_key_of_groups_once_its_type_says_so(form):
+    frame = pd.DataFrame(X).add_prefix("c").assign(agent_no=np.arange(len(X)) // 4)
+    if form != "number":
+        frame["agent_no"] = "A" + frame["agent_no"].astype(str)
+    polars = pytest.importorskip("polars") if form == "polars" else None
+    given = polars.from_pandas(frame) if polars else frame
+
+    def text_of(rows):
+        model = make_pipeline(dsel.data.make_encoder(rows), LogisticRegression())
+        made = dsel.certify(model, rows, Y, random_state=0)
+        assert made.predict(rows).shape == Y.shape
+        return str(made)
+
+    text = text_of(given)
+    assert "if rows of one agent_no do not belong together)" in text
+    call = re.search("if it is only a category, write (.*) first", text)[1]
+    declared = eval(call, {"X": given})  # noqa: S307 - what it says runs
+    for rows in (declared, polars.from_pandas(declared)) if polars else (declared,):
+        text = text_of(rows)
+        assert "agent_no" not in text
+        assert "(95% confidence), model" in text
+    # An encoder takes it, where it was left out before.
+    assert dsel.data.make_encoder(declared).fit_transform(declared).shape[1] > 20
+
+
+def test_category_of_many_values__is_neither_dropped_nor_a_group():
+    codes = [f"P{n // 2}" for n in range(240)]
+    frame = pd.DataFrame({"age": np.arange(240.0), "client_id": codes})
+    with pytest.raises(TypeError, match=r"X.drop\(columns=\['client_id'\]\)"):
+        dsel.certify(MODEL, frame, np.arange(240) % 2)
+    frame = frame.astype({"client_id": "category"})
+    with pytest.raises(TypeError, match=r"make_encoder\(X, categories=\['client_id'"):
+        dsel.certify(MODEL, frame, np.arange(240) % 2)
+
+
 def test_column_that_the_pool_alone_has__is_noted():
     frame = pd.DataFrame(X).add_prefix("c")
     made = dsel.certify(MODEL, frame, Y, frame.assign(d=1) + 0.1, random_state=0)
@@ -394,6 +430,8 @@ def arguments_of(front):
 
 
 TWICE = np.repeat(X, 2, axis=0), np.repeat(Y, 2)  # copies: a caveat with advice
+SHARED = np.column_stack([X, np.sin(np.arange(200) // 10)]), Y
+"""Rows of which ten share a value, as those of one customer do."""
 LEAST = partial(
     LeastSquaresSearch, [0.5, 1.0], [1e-3, 0.1], penalty="rkhs", certificate="nested"
 )
@@ -408,9 +446,10 @@ LEAST = partial(
     (LeastSquaresSearch,
      lambda X, y, pool: LEAST().fit(X, 1.0 * y, pool=pool).choice_),
 ])  # fmt: skip
-@pytest.mark.parametrize("rows", [(X, Y), TWICE])
+@pytest.mark.parametrize("rows", [(X, Y), TWICE, SHARED])
 def test_choice__advises_only_what_its_maker_takes(front, make, rows):
-    made = make(*rows, np.random.default_rng(0).normal(size=(300, X.shape[1])))
+    made = make(*rows, np.random.default_rng(0).normal(size=(300, rows[0].shape[1])))
+    assert ("these may be groups" in str(made)) == (rows is SHARED)
     texts = [str(made), *(str(bound) for bound in made.certificates.values())]
     for ask in (made.report, made.report_by_value):
         with pytest.raises(ValueError, match="declared") as caught:

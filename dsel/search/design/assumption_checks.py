@@ -635,12 +635,15 @@ def find_shared_values(
 ) -> SharedValues | None:
     """Return the first of these columns by which labeled rows may come in groups.
 
-    Numbers outside of the range of the labeled ones are left out: a column of another
+    One of several equal rows is taken, since other tests are about copies. Numbers
+    outside of the range of the labeled ones are left out: a column of another
     location or scale has these, and shows no groups by it.
     """
     X, others = encode_rows(labeled), encode_rows(pool_rows)
     if sparse.issparse(X):  # usually words or counts
         return None
+    if numbers:
+        X = X[~_find_repeats(X, np.zeros(len(X), np.bool_))]
     for number in numbers:
         column = pd.Series(X[:, number]).dropna()
         in_range = pd.Series(others[:, number]).dropna()

@@ -1,6 +1,6 @@
 """Caveats and assumptions of a plan's numbers, known before it runs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from difflib import SequenceMatcher
 from math import nan
 from typing import Any, Final
@@ -128,14 +128,20 @@ def plan_caveats(
     search_inputs: SearchInputs,
     divided_pool: DividedPool,
     duplicates: DuplicatesAcrossFolds,
+    categories: Collection[str] = (),
 ) -> tuple[Caveat, ...]:
-    """Return the caveats of a search, the gravest first."""
+    """Return the caveats of a search, the gravest first.
+
+    `categories` are features that are declared to be some.
+    """
     scheme, labeled, row_groups = search.scheme, search.labeled, search.row_groups
     losses = search.context.losses
     given_folds = [] if scheme.is_plain_random else [GIVEN_FOLDS]
     group_caveats, in_groups = list[str](), list[Caveat]()
     if row_groups is None:
-        identifiers = notes_on_identifiers(search_inputs.given_rows, labeled.columns)
+        identifiers = notes_on_identifiers(
+            search_inputs.given_rows, labeled.columns, categories
+        )
         in_groups = caveats_of_identifiers(identifiers)
     else:
         group_caveats = row_groups.caveats() + [UNREAD_POOL] * (

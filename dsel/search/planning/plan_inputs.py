@@ -77,6 +77,8 @@ class CallerSettings:
     has_unique_ids: bool = False
     """Whether each labeled row has an id of its own, so that equal rows are different
     records."""
+    categories: tuple[str, ...] = ()
+    """Features that the caller has declared to be categories, and no keys of groups."""
     queried_pool: Pool | None = None
     """The pool from which queried rows are read; None for that of the search."""
     renamings: Words = field(default_factory=dict)

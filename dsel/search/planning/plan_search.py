@@ -287,7 +287,13 @@ def make_plan(
             search, search_inputs, duplicates, caller_settings.violation
         ),
         caveats=collect_caveats(
-            plan_caveats(search, search_inputs, divided_pool, duplicates),
+            plan_caveats(
+                search,
+                search_inputs,
+                divided_pool,
+                duplicates,
+                caller_settings.categories,
+            ),
             caller_settings.caveats,
         ),
         duplicates=duplicates,
