@@ -18,7 +18,7 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 8. `running.fit_chosen.fit_chosen` fits these; the models come back in one message with
    their counts on the folds; `running.fit_chosen.choose_deployed_fold` decides which
    of them is deployed
-9. `running.fit_chosen.count_chosen` counts on which pool rows these models differ;
+9. `running.count_chosen.count_chosen` counts on which pool rows these models differ;
    `engine.count_batch.ChosenCountBatch.run` does it for some slices, on a worker
 10. `running.bound_chosen.bound_chosen` bounds both models by the loss of the plan, and
     `running.bound_chosen.make_choice` makes the choice of them, with advice

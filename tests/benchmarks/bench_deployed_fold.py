@@ -114,7 +114,8 @@ def run(name, rate, n, learner, draw, loss):
     with patch.object(nested, "make_choice", wraps=nested.make_choice) as make_choice:
         outcome = plan.run(n_jobs=1)
     _, search_counts, chosen, *_ = make_choice.call_args.args
-    numbers = list(chosen.chosen_candidates.by_fold)
+    fitted = chosen.fitted
+    numbers = list(fitted.chosen_candidates.by_fold)
     scores = search_counts.fold_scores[numbers]
     main, classes = plan.search.context.losses.main, range(len(shares))
     models = [chosen.models[fold] for fold in range(plan.search.scheme.n_folds)]
@@ -132,7 +133,7 @@ def run(name, rate, n, learner, draw, loss):
     seen = np.array([counted / counted.sum() for counted in of_folds])
     all_shares = np.bincount(y[labeled], minlength=len(shares)) / n
     return {
-        "limits": main.limits(chosen.fold_counts_of[main.statistic], DELTA).tolist(),
+        "limits": main.limits(fitted.fold_counts_of[main.statistic], DELTA).tolist(),
         "fold": outcome.certificate.fold,
         "candidates": numbers,
         "cv_losses": scores.mean(axis=1).round(12).tolist(),

@@ -1,16 +1,16 @@
 """Code of workers: comparisons of models over slices of the pool."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from dsel.arrays import Features
+from dsel.arrays import Features, Integers
 from dsel.data.cache import spare_memory
 from dsel.data.pool import Block, read_blocks
 from dsel.errors import LossError
@@ -133,66 +133,18 @@ def count_slice(
     job: CountJob, sources: list[object], compared: ComparedModels
 ) -> CountedJob:
     """Count the rows of a slice on which the models of a set differ."""
-    comparisons, reading = compared.comparisons, compared.reading
+    reading, comparisons = compared.reading, compared.comparisons
     started = time.perf_counter()
-    all_sets = job.model_sets
-    # This is the number of predictions for each pool row. The compared splits do not
-    # depend on the rows, so none are passed.
-    n_predictions = sum(len(c.compared_splits(NO_ROWS, all_sets)) for c in comparisons)
-    # Predictions are int64, and comparisons need as much memory again.
-    row_nbytes = max(sets.predictor.row_nbytes for sets in compared.joined_sets)
-    row_nbytes += 16 * n_predictions * len(all_sets)
-    bin_counts = {
-        c.key: np.zeros((len(all_sets), c.n_bins), np.int64) for c in comparisons
-    }
-    bin_rows = {c.key: c.rows_by_bin(NO_ROWS) for c in comparisons}
-    queried, unpredicted = QueriedRows(), UnpredictedRows()
-    # Blocks are smaller if memory is short.
-    (fewest, most), nbytes = BLOCK_ROWS, BLOCK_NBYTES
-    if reading.are_frames:
-        most, nbytes = FRAME_ROWS, FRAME_NBYTES
-    # Other threads of a worker have a block each, and other programs want memory, too.
-    nbytes = min(nbytes, spare_memory() // 16)
-    n_rows = int(np.clip(nbytes // max(1, row_nbytes), fewest, most))
+    counts = SliceCounts(compared, job.model_sets)
+    n_rows = choose_block_rows(compared, job.model_sets)
     for block in read_blocks(sources, n_rows, allow_nan=reading.allow_nan):
         if reading.sampled_rows is not None:
             reading.sampled_rows.check(block)
-        # One group for each family, whose models share work when they predict.
-        for numbers, predictor in compared.joined_sets:
-            positions = [all_sets.index(model_set) for model_set in numbers]
-            causes: dict[int, str] = {}
-            predict = partial(predictor.predict, block.X)
-            if compared.dtype is not None:
-                predict = partial(
-                    predict_where_possible, predictor, block.X, compared.dtype, causes
-                )
-            with _name_rows_in_errors(block):
-                differences = count_differences(comparisons, predict, block, numbers)
-            for comparison, (block_counts, block_queried) in zip(
-                comparisons, differences, strict=True
-            ):
-                bin_counts[comparison.key][positions] += block_counts
-                # Rows with the smallest random words of all blocks are kept, so that
-                # chunks do not decide which rows are drawn.
-                queried = queried.merge(block_queried, comparison.n_queries)
-            if causes:
-                row = min(causes)
-                unpredicted = unpredicted.merge(
-                    UnpredictedRows(
-                        len(causes), int(block.row_numbers[row]), causes[row]
-                    )
-                )
-                # Of the slice, which depends on the pool alone: how a slice is cut into
-                # blocks must not decide whether there is a bound.
-                if unpredicted.n_rows > MOST_UNPREDICTED:
-                    with _name_rows_in_errors(block):
-                        raise UnpredictablePoolError(unpredicted.cause)
-        for comparison in comparisons:
-            bin_rows[comparison.key] += comparison.rows_by_bin(block.row_numbers)
+        counts.add_block(block)
         del block  # it would otherwise be in memory together with the next one
     # Sets predict together, so that each gets an equal fraction of the time.
-    seconds = round((time.perf_counter() - started) / len(all_sets), 6)
-    rows_by_bin = {key: tuple(n.tolist()) for key, n in bin_rows.items()}
+    seconds = round((time.perf_counter() - started) / len(job.model_sets), 6)
+    rows_by_bin = {c.key: tuple(counts.bin_rows[c.key].tolist()) for c in comparisons}
     return CountedJob(
         job,
         tuple(
@@ -202,13 +154,96 @@ def count_slice(
                 seconds,
                 token,
                 rows_by_bin,
-                {key: tuple(n[position].tolist()) for key, n in bin_counts.items()},
-                queried,
-                unpredicted,
+                {
+                    key: tuple(n[position].tolist())
+                    for key, n in counts.bin_counts.items()
+                },
+                counts.queried,
+                counts.unpredicted,
             )
             for position, token in enumerate(compared.tokens)
         ),
     )
+
+
+def choose_block_rows(compared: ComparedModels, model_sets: tuple[int, ...]) -> int:
+    """Return the rows of a block of the pool; they are fewer if memory is short."""
+    # This is the number of predictions for each pool row. The compared splits do not
+    # depend on the rows, so none are passed.
+    n_predictions = sum(
+        len(c.compared_splits(NO_ROWS, model_sets)) for c in compared.comparisons
+    )
+    # Predictions are int64, and comparisons need as much memory again.
+    row_nbytes = max(sets.predictor.row_nbytes for sets in compared.joined_sets)
+    row_nbytes += 16 * n_predictions * len(model_sets)
+    (fewest, most), nbytes = BLOCK_ROWS, BLOCK_NBYTES
+    if compared.reading.are_frames:
+        most, nbytes = FRAME_ROWS, FRAME_NBYTES
+    # Other threads of a worker have a block each, and other programs want memory, too.
+    nbytes = min(nbytes, spare_memory() // 16)
+    return int(np.clip(nbytes // max(1, row_nbytes), fewest, most))
+
+
+@dataclass(eq=False)
+class SliceCounts:
+    """The counts of a slice, to which those of its blocks are added."""
+
+    compared: ComparedModels
+    model_sets: tuple[int, ...]
+    """Numbers of the model sets that are counted."""
+    bin_counts: dict[str, Integers] = field(init=False)
+    """Counts of each comparison by its key, (n_model_sets, n_bins)."""
+    bin_rows: dict[str, Integers] = field(init=False)
+    """Rows of the bins of each comparison by its key, (n_bins,)."""
+    queried: QueriedRows = field(init=False, default_factory=QueriedRows)
+    unpredicted: UnpredictedRows = field(init=False, default_factory=UnpredictedRows)
+
+    def __post_init__(self) -> None:
+        n_sets, comparisons = len(self.model_sets), self.compared.comparisons
+        self.bin_counts = {
+            c.key: np.zeros((n_sets, c.n_bins), np.int64) for c in comparisons
+        }
+        self.bin_rows = {c.key: c.rows_by_bin(NO_ROWS) for c in comparisons}
+
+    def add_block(self, block: Block) -> None:
+        """Count the rows of a block.
+
+        Raises UnpredictablePoolError if models cannot predict too many of its rows.
+        """
+        comparisons, dtype = self.compared.comparisons, self.compared.dtype
+        # One group for each family, whose models share work when they predict.
+        for numbers, predictor in self.compared.joined_sets:
+            positions = [self.model_sets.index(model_set) for model_set in numbers]
+            causes: dict[int, str] = {}
+            predict = partial(predictor.predict, block.X)
+            if dtype is not None:
+                predict = partial(
+                    predict_where_possible, predictor, block.X, dtype, causes
+                )
+            with _name_rows_in_errors(block):
+                differences = count_differences(comparisons, predict, block, numbers)
+            for comparison, (block_counts, block_queried) in zip(
+                comparisons, differences, strict=True
+            ):
+                self.bin_counts[comparison.key][positions] += block_counts
+                # Rows with the smallest random words of all blocks are kept, so that
+                # chunks do not decide which rows are drawn.
+                self.queried = self.queried.merge(block_queried, comparison.n_queries)
+            if causes:
+                self._add_unpredicted(block, causes)
+        for comparison in comparisons:
+            self.bin_rows[comparison.key] += comparison.rows_by_bin(block.row_numbers)
+
+    def _add_unpredicted(self, block: Block, causes: Mapping[int, str]) -> None:
+        """Add the rows on which a model raised, by their index in the block."""
+        row = min(causes)
+        rows = UnpredictedRows(len(causes), int(block.row_numbers[row]), causes[row])
+        self.unpredicted = self.unpredicted.merge(rows)
+        # Of the slice, which depends on the pool alone: how a slice is cut into blocks
+        # must not decide whether there is a bound.
+        if self.unpredicted.n_rows > MOST_UNPREDICTED:
+            with _name_rows_in_errors(block):
+                raise UnpredictablePoolError(self.unpredicted.cause)
 
 
 def predict_where_possible(

@@ -90,6 +90,10 @@ class JobContext:
             for candidate in candidate_group.candidates
         ]
 
+    def with_sample(self, sampled_rows: SampledRows | None) -> "JobContext":
+        """Return the context of passes that compare these rows; None compares none."""
+        return replace(self, reading=self.reading.with_sample(sampled_rows))
+
     def candidate_group_of(self, candidate: int) -> CandidateGroup:
         """Return the candidate group that has a candidate."""
         candidate_groups = self.candidate_groups

@@ -9,19 +9,25 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import add
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 import numpy as np
 
 from dsel.arrays import Integers
 from dsel.data.duplicate_rows import duplicate_finder
+from dsel.data.pool import Pool
 from dsel.data.pool_parts import SampledRows
 from dsel.results.fit_messages import collect_warnings
 from dsel.results.records import from_record, to_record
+from dsel.results.run_store import Store
 from dsel.runtime.clients import current_worker
 from dsel.runtime.tasks import is_task
 from dsel.search.design.assumption_checks import PoolFacts, PoolFindings, compare_pool
-from dsel.search.run_context.run import Run, refuse_unreadable_store
+from dsel.search.engine.jobs import JobContext
+from dsel.search.run_context.run import refuse_unreadable_store
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 POOL_FACTS_KEY: Final = "pool/facts"
 """Key of the record of the pass that checks the pool."""
@@ -57,14 +63,24 @@ class StoredSample:
         return SampledRows(row_numbers, np.array(self.values))
 
 
-def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFindings:
+def check_pool(
+    context: JobContext,
+    pool: Pool | None,
+    store: Store | None,
+    *,
+    is_guarantee: bool,
+    seed: int,
+    client: "Client | None",
+    on_turn: Callable[[], object] | None = None,
+) -> PoolFindings:
     """Compare the pool with the labeled rows, unless an earlier run has done it.
 
-    `on_turn` is called at least every half second; an exception in it ends the check.
+    `is_guarantee` says whether a bound is read from the pool, and `seed` draws the rows
+    of the two-sample test. `on_turn` is called at least every half second; an exception
+    in it ends the check.
     """
-    search, store = run.search, run.store
-    fitting, allow_nan = search.context.fitting_pool, search.context.reading.allow_nan
-    if search.pool is None or not (search.method.is_guarantee or fitting):
+    fitting, allow_nan = context.fitting_pool, context.reading.allow_nan
+    if pool is None or not (is_guarantee or fitting):
         return PoolFindings()
     if store is not None:
         record = store.records.get(POOL_FACTS_KEY)
@@ -78,23 +94,23 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFin
                 return PoolFindings(from_record(PoolFacts, record), sampled_rows)
     n_fitting_duplicates = 0
     if fitting is not None and fitting.n_rows:
-        find = duplicate_finder(fitting, search.labeled)
+        find = duplicate_finder(fitting, context.labeled)
         n_fitting_duplicates = fitting.reduce(
             lambda X, rows: int(find(X).sum()),
             add,
-            client=run.options.client,
+            client=client,
             allow_nan=allow_nan,
             on_turn=on_turn,
         )
     pool_findings = PoolFindings(PoolFacts(n_fitting_duplicates=n_fitting_duplicates))
-    if search.method.is_guarantee:
+    if is_guarantee:
         pool_findings = compare_pool(
-            search.pool,
-            search.labeled,
-            seed=search.seed,
+            pool,
+            context.labeled,
+            seed=seed,
             allow_nan=allow_nan,
             n_fitting_duplicates=n_fitting_duplicates,
-            client=run.options.client,
+            client=client,
             on_turn=on_turn,
         )
     if on_turn is not None:
@@ -108,17 +124,20 @@ def check_pool(run: Run, on_turn: Callable[[], object] | None = None) -> PoolFin
 
 
 @contextmanager
-def start_pool_check(run: Run) -> "Iterator[Future[PoolFindings]]":
+def start_pool_check(
+    check: Callable[[Callable[[], object] | None], PoolFindings],
+) -> "Iterator[Future[PoolFindings]]":
     """Check the pool in a thread next to the fits, which do not depend on the result.
 
-    The future has its findings, or its error. If the search fails or is interrupted,
+    `check` is a call of `check_pool`, which gets its `on_turn`. The future has its
+    findings, or its error. If the search fails or is interrupted,
     the check stops. Its error, or Ctrl-C, does not wait for slices of the pool that are
     being read.
     """
     if is_task() or current_worker() is not None:
         # A new thread does not inherit the context that marks it as part of a task.
         finished: Future[PoolFindings] = Future()
-        finished.set_result(check_pool(run))
+        finished.set_result(check(None))
         yield finished
         return
     is_over = threading.Event()
@@ -131,7 +150,7 @@ def start_pool_check(run: Run) -> "Iterator[Future[PoolFindings]]":
         # Warning filters belong to the process. The code that is called here may set
         # and restore them; fits, which set them as well, must not end in between.
         with collect_warnings():
-            return check_pool(run, stop)
+            return check(stop)
 
     # A check before the fits took a third of the time of a small search.
     thread = ThreadPoolExecutor(1)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +15,6 @@ from dsel.checks import check_choice, check_storage_options
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
-from dsel.data.pool_parts import SampledRows
 from dsel.losses.joint import Evidence
 from dsel.losses.protocols import Loss
 from dsel.results import Choice
@@ -26,6 +25,7 @@ from dsel.runtime.submission import make_executor
 from dsel.runtime.versions import installed_versions
 from dsel.search.engine.counts import FitTable, PoolTable
 from dsel.search.engine.job_queue import Engine
+from dsel.search.engine.jobs import JobContext
 from dsel.search.outcomes.deployed_model import InputFormat
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.run_context.planned_search import PlanFacts, PlannedSearch
@@ -78,6 +78,14 @@ class Run:
     on_progress: Callable[[Progress], None] | None = None
     """Function that shows the progress; None if nothing is shown."""
 
+    @property
+    def identity(self) -> dict[str, str]:
+        """What identifies the outcome; no row is read for it."""
+        search = self.search
+        return identity_of_outcome(
+            self.plan_facts.identity, search.context, search.pool
+        )
+
     @cached_property
     def progress(self) -> RunProgress:
         """The progress of the run, which its loops show."""
@@ -109,42 +117,42 @@ def row_tokens(
     }
 
 
-def identity_of_run(run: Run) -> dict[str, str]:
-    """Return what identifies the outcome of a run; no row is read for it."""
-    search = run.search
-    tokens = row_tokens(
-        search.labeled, search.pool, search.context.fitting_pool, may_read=False
-    )
-    return {**run.plan_facts.identity, **tokens}
+def identity_of_outcome(
+    plan_identity: Mapping[str, str], context: JobContext, pool: Pool | None
+) -> dict[str, str]:
+    """Return what identifies the outcome of a plan; no row is read for it."""
+    tokens = row_tokens(context.labeled, pool, context.fitting_pool, may_read=False)
+    return {**plan_identity, **tokens}
 
 
 @contextmanager
-def open_engine(run: Run, sampled_rows: SampledRows | None = None) -> Iterator[Engine]:
-    """Open the executor of a run, which gets labeled rows and candidates once.
+def open_engine(
+    context: JobContext,
+    pool: Pool | None,
+    store: Store | None = None,
+    *,
+    client: "Client | None" = None,
+    n_jobs: int | None = None,
+) -> Iterator[Engine]:
+    """Open the executor of a run, which gets the context of its jobs once.
 
-    Passes compare `sampled_rows` with the rows that they read; None if these are not
-    known yet. Raises MemoryError if a task has too little memory for any fit.
+    `pool` is counted, and results are written to `store`; either may be None. Raises
+    MemoryError if a task has too little memory for any fit.
     """
-    context = run.search.context
-    context = replace(context, reading=context.reading.with_sample(sampled_rows))
-    options, candidate_groups = run.options, context.candidate_groups
+    candidate_groups = context.candidate_groups
     # If fits hold the interpreter lock, processes replace threads. Starting these takes
     # seconds: the executor does so only in a run that has already lasted for some.
     is_lock_held = any(
         candidate_group.family.holds_interpreter for candidate_group in candidate_groups
     )
     processes_since = time.monotonic() if is_lock_held else None
-    with closing(
-        make_executor(context, options.client, options.n_jobs, processes_since)
-    ) as executor:
+    with closing(make_executor(context, client, n_jobs, processes_since)) as executor:
         # The other half is left for memory that a family does not count, such as pool
         # blocks.
         family_memory = executor.slot_memory // 2
         for candidate_group in candidate_groups:
-            candidate_group.family.check_memory(
-                run.search.labeled.n_rows, family_memory
-            )
-        yield Engine(executor, run.store, run.search.pool)
+            candidate_group.family.check_memory(context.labeled.n_rows, family_memory)
+        yield Engine(executor, store, pool)
 
 
 def make_outcome(
@@ -161,7 +169,7 @@ def make_outcome(
 ) -> Outcome:
     """Return the outcome of a run, with inputs of the plan that later calls need.
 
-    `identity` is that of `identity_of_run`.
+    `identity` is that of `identity_of_outcome`.
     """
     return Outcome(
         results,

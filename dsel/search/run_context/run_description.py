@@ -12,8 +12,10 @@ import numpy as np
 
 from dsel.checks import listing
 from dsel.data.frames import take_rows
+from dsel.data.groups import RowGroups
+from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
-from dsel.errors import reword
+from dsel.errors import Words, reword
 from dsel.losses.calls import ConstantPrediction, best_constant
 from dsel.results import Certificate
 from dsel.results.assumptions import VIOLATED, Assumption
@@ -21,7 +23,8 @@ from dsel.results.caveats import OF_NUMBER, Caveat, Effect, collect_caveats
 from dsel.results.certificate import NumberFields
 from dsel.search.design.assumption_checks import ALARM, MANY_DUPLICATES, PoolFacts
 from dsel.search.engine.counts import DataSizes
-from dsel.search.run_context.planned_search import PlanFacts, PlannedSearch
+from dsel.search.engine.jobs import JobContext
+from dsel.search.run_context.planned_search import PlanFacts
 from dsel.typing import AnyArray
 
 
@@ -79,54 +82,69 @@ class RunDescription:
         )
 
 
-def make_data_sizes(search: PlannedSearch, n_duplicates: int = 0) -> DataSizes:
+def make_data_sizes(
+    labeled: LabeledRows,
+    pool: Pool | None,
+    row_groups: RowGroups | None,
+    n_duplicates: int = 0,
+) -> DataSizes:
     """Return the numbers of rows and classes of a run."""
     return DataSizes(
-        n_labeled=search.labeled.n_rows,
-        n_unlabeled=0 if search.pool is None else search.pool.n_rows,
-        n_classes=len(search.classes),
+        n_labeled=labeled.n_rows,
+        n_unlabeled=0 if pool is None else pool.n_rows,
+        n_classes=len(labeled.classes),
         n_duplicates=n_duplicates,
-        n_groups=None if search.row_groups is None else search.row_groups.n_groups,
+        n_groups=None if row_groups is None else row_groups.n_groups,
     )
 
 
 def describe_run(
-    search: PlannedSearch, plan_facts: PlanFacts, pool_facts: PoolFacts
+    context: JobContext,
+    pool: Pool | None,
+    plan_facts: PlanFacts,
+    pool_facts: PoolFacts,
+    *,
+    is_guarantee: bool,
+    row_groups: RowGroups | None,
+    renamings: Words,
 ) -> RunDescription:
-    """Return the assumptions, caveats and data sizes of the plan and its pool."""
-    labeled = search.labeled
+    """Return the assumptions, caveats and data sizes of the plan and its pool.
+
+    `is_guarantee` says whether a bound is read from the pool.
+    """
+    labeled, scheme = context.labeled, context.scheme
     assumptions, duplicates = plan_facts.assumptions, plan_facts.duplicates
     caveats = [
         caveat for caveat in plan_facts.caveats if caveat.effect is not Effect.PLAN
     ]
-    if search.pool is not None and search.method.is_guarantee:
-        violation = duplicates.violation(pool_facts.n_duplicates, search.pool.n_rows)
+    if pool is not None and is_guarantee:
+        violation = duplicates.violation(pool_facts.n_duplicates, pool.n_rows)
         reasons = "; ".join(filter(None, (violation, pool_facts.violation)))
         assumptions = with_pool_facts(assumptions, pool_facts, reasons)
         if violation:  # the plan could only suspect copies
             known = duplicates.caveats(
-                has_classes=not search.is_regression, has_pool=True
+                has_classes=not labeled.is_regression, has_pool=True
             )
             caveats = [caveat for caveat in caveats if caveat not in known]
     fitting_caveats, other_records = list[Caveat](), list[Caveat]()
-    if (fitting := search.context.fitting_pool) is not None:
+    if (fitting := context.fitting_pool) is not None:
         fitting_caveats = caveats_of_fitting_rows(pool_facts, fitting)
-    if search.pool is not None and search.pool.other_records:
-        other_records = notes_on_other_records(search.pool, pool_facts)
     # The bounds allow for pool rows that equal a labeled row, unless the pool was
     # declared to hold other records.
-    is_declared = search.pool is not None and search.pool.other_records
-    n_duplicates = 0 if is_declared else pool_facts.n_duplicates
-    classes = search.classes.tolist()
+    n_duplicates = pool_facts.n_duplicates
+    if pool is not None and pool.other_records:
+        n_duplicates = 0
+        other_records = notes_on_other_records(pool, pool_facts)
+    classes = labeled.classes.tolist()
     # The bound is compared with a constant, so both are about the same population.
-    rows = search.scheme.independent_rows(np.arange(labeled.n_rows))
-    is_drawn = search.scheme.drawn_rows is not None
+    rows = scheme.independent_rows(np.arange(labeled.n_rows))
+    is_drawn = scheme.drawn_rows is not None
     counted_X = take_rows(labeled.X, rows) if is_drawn else labeled.X
     counted_y = labeled.y[rows]
     return RunDescription(
-        data=make_data_sizes(search, n_duplicates),
+        data=make_data_sizes(labeled, pool, row_groups, n_duplicates),
         assumptions=tuple(
-            replace(assumption, reason=reword(assumption.reason, search.renamings))
+            replace(assumption, reason=reword(assumption.reason, renamings))
             for assumption in assumptions
         ),
         caveats=collect_caveats(
@@ -136,9 +154,7 @@ def describe_run(
         ),
         class_rows=count_classes(labeled.y, classes),
         class_groups=count_classes(counted_y, classes) if is_drawn else {},
-        constant=best_constant(
-            search.context.losses.main, counted_y, classes, counted_X
-        ),
+        constant=best_constant(context.losses.main, counted_y, classes, counted_X),
         copied_rows=duplicates.n_reported,
     )
 

@@ -1,11 +1,11 @@
 """Runs: the way from a plan, a `PlannedSearch`, to an outcome.
 
 `execute` opens the store, in which it keeps the bounded models, and runs one of two
-kinds of search. `nested` gives both bounds of the default: `fit_chosen` fits and counts
-the candidates that inner searches chose, and `bound_chosen` bounds them. `exhaustive`
-counts every candidate, and `select` reads the bound from the cube. Both get a
-`dsel.search.run_context.run.Run`. `cube_of_run` makes a cube from the counts.
-`cube_caveats` and `chosen_caveats` make the caveats of a choice, or end a run that has
-no candidate left. `forecasts` has the expected bounds of other plans. `procedures` lets
-a search fit any function that returns a model.
+kinds of search. `nested` gives both bounds of the default: `fit_chosen` fits the
+candidates that inner searches chose, `count_chosen` counts their models on the pool,
+and `bound_chosen` bounds them. `exhaustive` counts every candidate, and `select` reads
+the bound from the cube. Both get a `dsel.search.run_context.run.Run`. `cube_of_run`
+makes a cube from the counts. `cube_caveats` and `chosen_caveats` make the caveats of a
+choice, or end a run that has no candidate left. `forecasts` has the expected bounds of
+other plans. `procedures` lets a search fit any function that returns a model.
 """

@@ -14,13 +14,13 @@ from dsel.losses.calls import count_not_finite, estimate_of_folds
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import LossBounds
-from dsel.losses.protocols import PlannedDelta
+from dsel.losses.protocols import Loss, PlannedDelta, PoolCounts, Statistic
 from dsel.losses.regression import Residuals
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.candidate_tables import constant_fields, largest_class
 from dsel.results.caveats import Caveat
-from dsel.results.certificate import OriginFields, loss_fields
+from dsel.results.certificate import NumberFields, loss_fields
 from dsel.results.loss_reports import ModelReports
 from dsel.rounded_texts import part_in_percent
 from dsel.search.design.certificate_methods import CertificateMethod
@@ -40,13 +40,14 @@ from dsel.search.running.chosen_caveats import (
     notes_on_dropped_candidates,
     notes_on_found_rows,
 )
+from dsel.search.running.count_chosen import ChosenModels
 from dsel.search.running.cube_caveats import (
     Advice,
     caveats_of_choice,
     caveats_of_disagreements,
     caveats_of_fits,
 )
-from dsel.search.running.fit_chosen import ChosenModels
+from dsel.search.running.fit_chosen import FittedModels
 from dsel.search.running.forecasts import (
     forecast_folds,
     forecast_queries,
@@ -73,15 +74,14 @@ def bound_chosen(
     counts hold, and the bound of the deployed fold is one of these limits. `deploy` is
     the name of the model that the plan deploys.
     """
-    losses = context.losses
-    bounds = losses.bound(chosen.evidence, planned_delta, chosen.deployed_fold)
+    certificates = certify_models(
+        context, chosen, description, method=method, planned_delta=planned_delta
+    )
+    fitted = chosen.fitted
     bounded = {}
     for name, ref in chosen.ref_by_name.items():
-        candidate = chosen.chosen_candidates.candidate_of(ref)
-        model = chosen.models[ref]
-        certificate = certify_model(
-            context, chosen, description, method, planned_delta, bounds, name
-        )
+        candidate = fitted.chosen_candidates.candidate_of(ref)
+        model, certificate = chosen.models[ref], certificates[name]
         advice = advise_on_model(
             context,
             chosen,
@@ -92,10 +92,10 @@ def bound_chosen(
         )
         confusion = advice.call_safely(count_confusion, context, ref, model)
         reports = ModelReports(
-            losses=losses,
+            losses=context.losses,
             evidence=chosen.evidence,
             planned_delta=planned_delta,
-            deployed_fold=chosen.deployed_fold,
+            deployed_fold=fitted.deployed_fold,
             name=name,
         )
         bounded[name] = BoundedModel(
@@ -124,29 +124,30 @@ def advise_on_model(
     in_groups: bool,
 ) -> Advice:
     """Return the caveats of the model with this certificate."""
-    losses, model = context.losses, chosen.models[certificate.fold]
+    losses, fitted = context.losses, chosen.fitted
+    on_pool, model = chosen.on_pool, chosen.models[certificate.fold]
     advice = Advice()
     # Both models get these caveats: rows of a failed fold count as errors in either
     # estimate.
-    if chosen.failed_folds:
-        folds = chosen.fold_counts_of[losses.main.statistic]
+    if fitted.failed_folds:
+        folds = fitted.fold_counts_of[losses.main.statistic]
         advice.add(
             caveats_of_failed_folds,
             losses,
             context.scheme,
-            chosen.failed_folds,
+            fitted.failed_folds,
             estimate=certificate.estimate,
             expected_holdout=losses.expected_holdout(folds, planned_delta.delta),
             unit="group" if in_groups else "row",
         )
-    if None in chosen.failures:
+    if None in fitted.failures:
         advice.add(
-            caveats_of_failed_all_rows, deploy, chosen.failures[None], certificate
+            caveats_of_failed_all_rows, deploy, fitted.failures[None], certificate
         )
     if certificate.n_not_finite:
         advice.add(caveats_of_infinite_predictions, certificate)
-    if chosen.refusal or chosen.unpredicted.n_rows:
-        advice.add(caveats_of_unpredicted_rows, deploy, chosen, certificate)
+    if on_pool.refusal or on_pool.unpredicted.n_rows:
+        advice.add(caveats_of_unpredicted_rows, deploy, on_pool, certificate)
     advice.add(
         caveats_of_missed_classes, context.labeled, context.scheme, certificate, model
     )
@@ -163,14 +164,22 @@ def make_choice(
 ) -> Choice:
     """Return the choice of a search from its bounded models, with advice about it."""
     context, planned_delta = search.context, search.planned_delta
-    losses = context.losses
+    losses, candidate_params = context.losses, search.axes.candidates
     # The fit of all rows may have failed; the bound of a fold holds all the same.
     deployed = bounded[search.deploy if search.deploy in bounded else ONE_FOLD]
-    candidate_params = search.axes.candidates
     expected_holdout = losses.expected_holdout(
-        chosen.fold_counts_of[losses.main.statistic], planned_delta.delta
+        chosen.fitted.fold_counts_of[losses.main.statistic], planned_delta.delta
     )
-    advice = advise_on_choice(search, search_counts, chosen, bounded, deployed)
+    advice = advise_on_choice(
+        context,
+        search_counts,
+        chosen,
+        bounded,
+        deployed,
+        delta=search.delta,
+        candidate_params=candidate_params,
+        is_halved=search.is_halved,
+    )
     queries = None
     if search.n_queries and ALL_ROWS in bounded:
         queries = make_queries(context, planned_delta, chosen, search.n_queries)
@@ -189,13 +198,6 @@ def make_choice(
         bounded[ONE_FOLD].certificate,
         expected_holdout,
     )
-    fold_params = list[Options | None]()
-    for fold, candidate in enumerate(chosen.chosen_candidates.by_fold):
-        model = chosen.models.get(fold)
-        # If the model is itself a search, such as a GridSearchCV, its fit has chosen
-        # the parameters.
-        params = candidate_params[candidate]
-        fold_params.append(params or (None if model is None else best_params(model)))
     return Choice(
         criterion=search.criterion.name,
         criterion_value=float(search_counts.fold_scores[deployed.candidate].mean()),
@@ -209,7 +211,7 @@ def make_choice(
         forecast=forecast,
         fold_forecast=fold_forecast,
         n_candidates=len(candidate_params),
-        fold_params=tuple(fold_params),
+        fold_params=params_of_folds(chosen.fitted, candidate_params),
         # A grid that sets no parameter has a single candidate: the procedure itself.
         procedure=""
         if candidate_params[deployed.candidate]
@@ -220,25 +222,44 @@ def make_choice(
     )
 
 
+def params_of_folds(
+    fitted: FittedModels, candidate_params: Sequence[Options]
+) -> tuple[Options | None, ...]:
+    """Return the parameters of the model without each fold; None where a fit failed.
+
+    If the model is itself a search, such as a GridSearchCV, its fit has chosen them.
+    """
+    params = list[Options | None]()
+    for fold, candidate in enumerate(fitted.chosen_candidates.by_fold):
+        model = fitted.models.get(fold)
+        searched = None if model is None else best_params(model)
+        params.append(candidate_params[candidate] or searched)
+    return tuple(params)
+
+
 def advise_on_choice(
-    search: PlannedSearch,
+    context: JobContext,
     search_counts: SearchCounts,
     chosen: ChosenModels,
     bounded: Mapping[str, BoundedModel],
     deployed: BoundedModel,
+    *,
+    delta: float,
+    candidate_params: Sequence[Options],
+    is_halved: bool,
 ) -> Advice:
     """Return the caveats of a choice that are not about one model alone."""
-    context, candidate_params = search.context, search.axes.candidates
+    fold_counts_of = chosen.fitted.fold_counts_of
     advice = Advice()
     advice.add(
         notes_on_found_rows,
         context,
         chosen.models,
-        chosen.fold_counts_of,
+        fold_counts_of,
         bounded[ONE_FOLD].certificate,
     )
-    advice.add(notes_of_choice, context.losses, search.delta, bounded, deployed)
-    if search.is_halved and ALL_ROWS in bounded:
+    advice.add(notes_of_choice, context.losses, delta, bounded, deployed)
+    if is_halved and ALL_ROWS in bounded:
         advice.add(
             notes_on_dropped_candidates,
             search_counts,
@@ -252,16 +273,15 @@ def advise_on_choice(
         search_counts.texts,
         candidate_params,
     )
-    error_counts = ERROR_RATE.statistic
-    if error_counts in chosen.pool_counts_of:
-        folds = chosen.fold_counts_of[error_counts]
-        on_pool = chosen.pool_counts_of[error_counts]
+    errors_on_pool = chosen.on_pool.counts_of.get(ERROR_RATE.statistic)
+    if errors_on_pool is not None:
+        folds = fold_counts_of[ERROR_RATE.statistic]
         advice.add(
             caveats_of_disagreements,
             folds.integers,
             folds.n_rows,
-            on_pool.counts - on_pool.duplicates,
-            on_pool.n_rows,
+            errors_on_pool.counts - errors_on_pool.duplicates,
+            errors_on_pool.n_rows,
         )
     return advice
 
@@ -298,60 +318,98 @@ def _training_text(part_of_rows: float, n_folds: int, *, in_groups: bool) -> str
     return f"{part} of the labels"
 
 
-def certify_model(
+def certify_models(
     context: JobContext,
     chosen: ChosenModels,
     description: RunDescription,
+    *,
     method: CertificateMethod,
     planned_delta: PlannedDelta,
-    bounds: LossBounds,
-    name: str,
-) -> Certificate:
-    """Return the certificate of one model by its name, from bounds by the main loss."""
-    scheme, losses = context.scheme, context.losses
-    loss, fold = losses.main, chosen.deployed_fold
-    estimate_of_models: float | None = None
-    n_far_apart = 0
-    predicted = chosen.without_failed_folds(loss.statistic)
-    if chosen.failed_folds:
-        estimate_of_models = estimate_of_folds(loss, predicted)
-    if name == ONE_FOLD:  # one limit bounds it; only the other bound is a sum of terms
-        split = scheme.fold_splits[fold]
-        fold_delta = np.nan  # if it is all of delta
-        if scheme.is_nested:
-            label_delta = losses.main_division(planned_delta).label_delta
-            fold_delta = float(fold_deltas(label_delta, scheme.n_folds)[fold])
-        origin: OriginFields = {
-            "label_term": bounds.one_fold_bound,
-            "fold_rows": len(split.test_rows),
-            "fold_delta": fold_delta,
-            "trained_on": _training_text(
-                len(split.train_rows) / context.labeled.n_rows,
-                scheme.n_folds,
-                in_groups=description.data.n_groups is not None,
-            ),
-        }
-    else:
-        origin = {
-            "label_term": bounds.label_term,
-            "disagreement_term": bounds.disagreement_term,
-        }
-        pool_counts = chosen.evidence.pool_counts_of.get(loss.statistic)
-        if isinstance(loss.statistic, Residuals) and pool_counts is not None:
-            # Above the last edge; the fold with the fewest has the best bound.
-            n_far_apart = int(pool_counts.counts[:, -1].min())
-    return description.make_certificate(
-        bounds.of(name),
-        planned_delta.delta,
-        method.name or method.ranks_by,
-        name,
-        estimate=bounds.estimate,
-        estimate_of_models=estimate_of_models,
-        n_not_finite=count_not_finite(loss, predicted),
-        n_far_apart=n_far_apart,
-        divides_delta=method.bounds_all_candidates,
-        is_holdout=scheme.is_holdout,
-        fold=chosen.ref_by_name[name],
-        **origin,
+) -> dict[str, Certificate]:
+    """Return the certificates of the bounded models by name, by the main loss."""
+    loss, fitted = context.losses.main, chosen.fitted
+    fold = fitted.deployed_fold
+    bounds = context.losses.bound(chosen.evidence, planned_delta, fold)
+    fields_by_name = {
+        ONE_FOLD: fields_of_one_fold(
+            context,
+            fold,
+            bounds,
+            planned_delta,
+            in_groups=description.data.n_groups is not None,
+        ),
+        ALL_ROWS: fields_of_all_rows(loss, chosen.on_pool.counts_of, bounds),
+    }
+    common_fields: NumberFields = {
         **loss_fields(loss),
+        **fields_of_failed_folds(loss, fitted),
+        "estimate": bounds.estimate,
+        "divides_delta": method.bounds_all_candidates,
+        "is_holdout": context.scheme.is_holdout,
+    }
+    certificates = {}
+    for name, ref in chosen.ref_by_name.items():
+        fields: NumberFields = {**common_fields, **fields_by_name[name], "fold": ref}
+        certificates[name] = description.make_certificate(
+            bounds.of(name),
+            planned_delta.delta,
+            method.name or method.ranks_by,
+            name,
+            **fields,
+        )
+    return certificates
+
+
+def fields_of_one_fold(
+    context: JobContext,
+    fold: int,
+    bounds: LossBounds,
+    planned_delta: PlannedDelta,
+    *,
+    in_groups: bool,
+) -> NumberFields:
+    """Return the fields of the certificate of the model without a fold.
+
+    One limit bounds it; only the other bound is a sum of terms.
+    """
+    scheme = context.scheme
+    split = scheme.fold_splits[fold]
+    fold_delta = np.nan  # if it is all of delta
+    if scheme.is_nested:
+        label_delta = context.losses.main_division(planned_delta).label_delta
+        fold_delta = float(fold_deltas(label_delta, scheme.n_folds)[fold])
+    return NumberFields(
+        label_term=bounds.one_fold_bound,
+        fold_rows=len(split.test_rows),
+        fold_delta=fold_delta,
+        trained_on=_training_text(
+            len(split.train_rows) / context.labeled.n_rows,
+            scheme.n_folds,
+            in_groups=in_groups,
+        ),
+    )
+
+
+def fields_of_all_rows(
+    loss: Loss, pool_counts_of: Mapping[Statistic, PoolCounts], bounds: LossBounds
+) -> NumberFields:
+    """Return the fields of the certificate of the model of all rows."""
+    n_far_apart = 0
+    pool_counts = pool_counts_of.get(loss.statistic)
+    if isinstance(loss.statistic, Residuals) and pool_counts is not None:
+        # Above the last edge; the fold with the fewest has the best bound.
+        n_far_apart = int(pool_counts.counts[:, -1].min())
+    return NumberFields(
+        label_term=bounds.label_term,
+        disagreement_term=bounds.disagreement_term,
+        n_far_apart=n_far_apart,
+    )
+
+
+def fields_of_failed_folds(loss: Loss, fitted: FittedModels) -> NumberFields:
+    """Return the fields of both certificates about folds that no model predicts."""
+    predicted = fitted.without_failed_folds(loss.statistic)
+    estimate = estimate_of_folds(loss, predicted) if fitted.failed_folds else None
+    return NumberFields(
+        estimate_of_models=estimate, n_not_finite=count_not_finite(loss, predicted)
     )

@@ -29,7 +29,7 @@ from dsel.rounded_texts import about_percent, confidence, count_of, name_folds
 from dsel.search.design.cv_schemes import CVScheme, ModelRef
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.jobs import JobContext
-from dsel.search.running.fit_chosen import ChosenModels
+from dsel.search.running.count_chosen import CountsOnPool
 from dsel.search.running.procedures import find_searches, unwrap_model
 from dsel.typing import AnyArray, Model, Options
 
@@ -98,17 +98,17 @@ def caveats_of_infinite_predictions(certificate: Certificate) -> list[Caveat]:
 
 
 def caveats_of_unpredicted_rows(
-    deploy: str, chosen: ChosenModels, one_fold: Certificate
+    deploy: str, on_pool: CountsOnPool, one_fold: Certificate
 ) -> list[Caveat]:
     """Return a warning that models raised on rows of the pool.
 
     `deploy` is the name of the model that was to be deployed.
     """
-    rows = chosen.unpredicted
-    if chosen.refusal:
+    rows = on_pool.unpredicted
+    if on_pool.refusal:
         text = (
             f"the model trained on all labels has no bound, since "
-            f"{chosen.refusal.rstrip('.')}"
+            f"{on_pool.refusal.rstrip('.')}"
         )
         if deploy == ALL_ROWS:
             text += f"; the {one_fold.model_text} is deployed in its place"

@@ -18,7 +18,7 @@ from dsel.runtime.versions import installed_versions
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.run_context.planned_search import PlannedSearch
 from dsel.search.run_context.run_description import RunDescription
-from dsel.search.running.fit_chosen import ChosenModels
+from dsel.search.running.count_chosen import ChosenModels
 from dsel.search.running.procedures import FunctionEstimator
 
 TOKEN: Final = "content_token"
@@ -43,7 +43,7 @@ def make_cube_of_run(
     if chosen is not None:  # `make_cube` takes what `dsel.names` describes
         variables |= chosen.evidence.by_name
         if scheme.is_nested:
-            by_fold = chosen.chosen_candidates.by_fold
+            by_fold = chosen.fitted.chosen_candidates.by_fold
             variables[names.OUTER_CANDIDATE] = np.array(by_fold)
     if search_counts.error_rates is not None:
         variables[names.ERROR] = search_counts.error_rates
@@ -66,7 +66,7 @@ def make_cube_of_run(
     if chosen is not None:
         # Statistics of declared losses describe counts that are not in `dsel.names`.
         by_name = chosen.evidence.by_name
-        for statistic in chosen.evidence.fold_counts_of:
+        for statistic in chosen.fitted.fold_counts_of:
             for name, (dims, meaning) in statistic.variables.items():
                 if name in by_name:
                     variable = (

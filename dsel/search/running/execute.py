@@ -43,7 +43,6 @@ from dsel.search.run_context.planned_search import PlanFacts, PlannedSearch
 from dsel.search.run_context.run import (
     Run,
     RunOptions,
-    identity_of_run,
     make_outcome,
     row_tokens,
 )
@@ -202,7 +201,7 @@ def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
         labeled=search.labeled,
         loss=search.context.losses.main,
         row_groups=search.row_groups,
-        identity=identity_of_run(run),
+        identity=run.identity,
         pair_results=store.dataset(PAIRS),
         queried_rows=rows,
     )

@@ -1,6 +1,8 @@
 """A search that counts every candidate, for bounds that hold at once, or estimates."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -17,16 +19,17 @@ from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.engine.exact_pruner import ExactPruner, ExhaustiveTable
 from dsel.search.engine.exhaustive_search import ExhaustiveLoop
 from dsel.search.engine.fit_batch import count_statistics
+from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import ChosenCandidates
 from dsel.search.engine.job_queue import Engine
 from dsel.search.engine.jobs import JobContext
 from dsel.search.engine.pruning import OnlyCandidate, Pruner
 from dsel.search.outcomes.outcome import Outcome
+from dsel.search.run_context.planned_search import PlannedSearch
 from dsel.search.run_context.pool_check import check_pool
 from dsel.search.run_context.run import (
     RefittedModels,
     Run,
-    identity_of_run,
     make_outcome,
     open_engine,
     pair_evidence,
@@ -34,9 +37,10 @@ from dsel.search.run_context.run import (
 )
 from dsel.search.run_context.run_description import describe_run, make_data_sizes
 from dsel.search.running.bound_chosen import bound_chosen, make_choice
+from dsel.search.running.count_chosen import ChosenModels
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import make_cube_of_run
-from dsel.search.running.fit_chosen import ChosenModels
+from dsel.search.running.fit_chosen import FittedModels
 from dsel.search.running.select import choose
 from dsel.typing import Model
 
@@ -47,16 +51,43 @@ def search_exhaustively(run: Run) -> Outcome:
     # The check comes first, since its counts are part of the bounds that prune.
     if search.pool is not None:
         run.progress.show_check()
-    pool_findings = check_pool(run)
-    description = describe_run(search, run.plan_facts, pool_findings.pool_facts)
-    with open_engine(run, pool_findings.sampled_rows) as engine:
+    context, options = search.context, run.options
+    is_guarantee = search.method.is_guarantee
+    pool_findings = check_pool(
+        context,
+        search.pool,
+        run.store,
+        is_guarantee=is_guarantee,
+        seed=search.seed,
+        client=options.client,
+    )
+    description = describe_run(
+        context,
+        search.pool,
+        run.plan_facts,
+        pool_findings.pool_facts,
+        is_guarantee=is_guarantee,
+        row_groups=search.row_groups,
+        renamings=search.renamings,
+    )
+    # Passes compare the sampled rows with the rows that they read.
+    context = context.with_sample(pool_findings.sampled_rows)
+    with open_engine(
+        context, search.pool, run.store, client=options.client, n_jobs=options.n_jobs
+    ) as engine:
         pruner = ExactPruner(
             search.criterion,
             Settings(search.candidate_deltas),
             description.data,
             may_prune=search.prune != Pruning.NONE,
         )
-        loop = make_loop(run, engine, pruner)
+        loop = make_loop(
+            search,
+            engine,
+            pruner,
+            on_turn=run.progress.show_fits,
+            raise_failures=options.raise_failures,
+        )
         models = None
         # This is repeated until the model that the counts choose is one that was
         # counted.
@@ -72,12 +103,12 @@ def search_exhaustively(run: Run) -> Outcome:
             )
             if bounds_only_choice(search.method, search.criterion):
                 chosen = count_only_fold(
-                    search.context, loop, *pruner.choose_candidate(search_counts)
+                    context, loop, *pruner.choose_candidate(search_counts)
                 )
                 if chosen is None:  # its worker is gone, and it is fitted again
                     continue
                 bounded = bound_chosen(
-                    search.context,
+                    context,
                     chosen,
                     description,
                     method=search.method,
@@ -104,15 +135,20 @@ def search_exhaustively(run: Run) -> Outcome:
         labeled=search.labeled,
         loss=search.context.losses.main,
         row_groups=search.row_groups,
-        identity=identity_of_run(run),
+        identity=run.identity,
     )
 
 
 def make_loop(
-    run: Run, engine: Engine, pruner: Pruner[ExhaustiveTable]
+    search: PlannedSearch,
+    engine: Engine,
+    pruner: Pruner[ExhaustiveTable],
+    *,
+    on_turn: Callable[[FitLoop[Any]], object],
+    raise_failures: bool = False,
 ) -> ExhaustiveLoop:
     """Return the loop of a search, which starts with the counts of earlier runs."""
-    search, comparisons = run.search, run.search.comparisons
+    comparisons = search.comparisons
     table = ExhaustiveTable(
         search.scheme,
         search.context.candidate_groups,
@@ -120,10 +156,9 @@ def make_loop(
         comparisons,
         search.slices if comparisons else (),
     )
-    if run.store is not None:
-        replay_counts(run.store, table)
-    show_fits, raise_failures = run.progress.show_fits, run.options.raise_failures
-    return ExhaustiveLoop(engine, table, pruner, show_fits, raise_failures)
+    if engine.store is not None:
+        replay_counts(engine.store, table)
+    return ExhaustiveLoop(engine, table, pruner, on_turn, raise_failures)
 
 
 def bounds_only_choice(method: CertificateMethod, criterion: Criterion) -> bool:
@@ -154,7 +189,7 @@ def count_only_fold(
         statistic: FoldCounts(n[np.newaxis], scheme.fold_rows)
         for statistic, n in zip(context.losses.statistics, counts_on_fold, strict=True)
     }
-    return ChosenModels(
+    fitted = FittedModels(
         # The only candidate is both the one chosen without the fold and the one chosen
         # by all rows.
         chosen_candidates=ChosenCandidates(candidate, (candidate,)),
@@ -163,6 +198,7 @@ def count_only_fold(
         fold_scores=np.array([score]),
         deployed_fold=0,
     )
+    return ChosenModels(fitted)
 
 
 def fetch_deployed_model(
@@ -179,22 +215,31 @@ def fetch_deployed_model(
 
 def refit_chosen_model(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedModels:
     """Fit the candidate that a run chose again, and repeat all its counts."""
-    search = run.search
-    candidate = choice.candidate
+    search, options = run.search, run.options
+    candidate, context = choice.candidate, search.context
     counts_of_run = read_counts(cube)
-    with open_engine(run) as engine:
-        loop = make_loop(run, engine, OnlyCandidate(candidate))
+    with open_engine(
+        context, search.pool, run.store, client=options.client, n_jobs=options.n_jobs
+    ) as engine:
+        loop = make_loop(
+            search,
+            engine,
+            OnlyCandidate(candidate),
+            on_turn=run.progress.show_fits,
+            raise_failures=options.raise_failures,
+        )
         models = chosen = None
         while models is None and chosen is None:
             loop.fit_and_count()
             if bounds_only_choice(search.method, search.criterion):
                 chosen = count_only_fold(
-                    search.context, loop, candidate, choice.criterion_value
+                    context, loop, candidate, choice.criterion_value
                 )
             else:
                 models = fetch_deployed_model(search.scheme, loop, choice)
         # The duplicates are left out: counts are compared, and no bound is computed.
-        repeated = loop.table.search_counts(make_data_sizes(search)).by_name
+        data = make_data_sizes(context.labeled, search.pool, search.row_groups)
+        repeated = loop.table.search_counts(data).by_name
         if chosen is not None:
             pairs = pair_evidence(cube, chosen.evidence)
             return RefittedModels(chosen.models_by_name, pairs)

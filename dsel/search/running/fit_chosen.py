@@ -1,13 +1,14 @@
-"""The fits and counts of the candidates that a nested search has chosen.
+"""The fits of the candidates that a nested search has chosen.
 
 The k models without a fold and the model of all rows come to this process with their
-counts, each in one message, before the pool is counted. The pass over the pool uses
-these objects. Therefore none of its tasks depends on a fit that could run twice, and
-the deployed model is the counted one, even if the learner draws at random.
+counts, each in one message, before the pool is counted. The pass over the pool, that of
+`count_chosen`, uses these objects. Therefore none of its tasks depends on a fit that
+could run twice, and the deployed model is the counted one, even if the learner draws at
+random.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -16,34 +17,21 @@ import numpy as np
 from dsel import names
 from dsel.arrays import Bools, Floats
 from dsel.criteria.criterion import Criterion
-from dsel.data.duplicate_rows import duplicate_finder
-from dsel.data.pool_parts import SampledRows
 from dsel.errors import AllFitsFailedError
 from dsel.losses.calls import limits_of_folds
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import Evidence, fold_to_deploy
+from dsel.losses.joint import fold_to_deploy
 from dsel.losses.protocols import (
     FoldCounts,
     PlannedDelta,
-    PoolCounts,
     Statistic,
     stack_folds,
 )
-from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.tasks import Task
-from dsel.search.design.comparisons import AllFolds, QueriedRows
 from dsel.search.design.cv_schemes import CVScheme, ModelRef
-from dsel.search.engine.count_batch import (
-    CHOSEN_SET,
-    ChosenCountBatch,
-    ComparedModels,
-    JoinedModels,
-    ModelSets,
-    UnpredictablePoolError,
-)
-from dsel.search.engine.counts import NestedCounts, PoolTable
+from dsel.search.engine.counts import NestedCounts
 from dsel.search.engine.fit_batch import ChosenFitBatch
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
 from dsel.search.engine.job_queue import Engine, JobLoop, JobQueue
@@ -52,24 +40,15 @@ from dsel.search.engine.jobs import (
     ChosenFitJob,
     FitStatus,
     JobContext,
-    UnpredictedRows,
-    join_tokens,
 )
-from dsel.search.engine.pool_pass import PoolPass
-from dsel.search.run_context.planned_search import PlannedSearch
-from dsel.search.run_context.run import replay_counts
-from dsel.search.run_context.run_progress import RunProgress
 from dsel.search.running.cube_caveats import name_column
-from dsel.search.running.procedures import FunctionEstimator, unwrap_model
+from dsel.search.running.procedures import FunctionEstimator
 from dsel.typing import Model
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChosenModels:
-    """The fitted models of the chosen candidates, with the counts that bound them.
-
-    Counts on the folds come with the fits, and the pass over the pool adds its own.
-    """
+class FittedModels:
+    """The fitted models of the chosen candidates, with their counts on the folds."""
 
     chosen_candidates: ChosenCandidates
     """The chosen candidates: one for each fold, and one by all rows."""
@@ -90,37 +69,6 @@ class ChosenModels:
     the fold count as errors."""
     messages: Mapping[int, FitMessage] = field(default_factory=dict)
     """The first message of completed fits by candidate, such as an early stop."""
-    pool_counts_of: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
-    """Counts on the pool; empty before its pass, without a pool, or without a model of
-    all rows."""
-    queried: QueriedRows = field(default_factory=QueriedRows)
-    """Pool rows to label."""
-    unpredicted: UnpredictedRows = field(default_factory=UnpredictedRows)
-    """Pool rows on which a model raised."""
-    refusal: str = ""
-    """Why the models could not be counted on the pool, if they raised on many rows. The
-    model of all rows then has no bound, and the one of a fold needs no pool."""
-
-    @property
-    def ref_by_name(self) -> dict[str, ModelRef]:
-        """Which model each name of a certificate stands for."""
-        ref_of: dict[str, ModelRef] = {ONE_FOLD: self.deployed_fold}
-        return ref_of | {ALL_ROWS: None} if None in self.models else ref_of
-
-    def model(self, ref: ModelRef) -> Model:
-        """Return the model of an estimator; a procedure has returned its model."""
-        model: Model = unwrap_model(self.models[ref])
-        return model
-
-    @property
-    def evidence(self) -> Evidence:
-        """The counts from which losses bound the models."""
-        return Evidence(self.fold_counts_of, self.pool_counts_of)
-
-    @property
-    def models_by_name(self) -> dict[str, Model]:
-        """The fitted models that get a bound, by name."""
-        return {name: self.model(ref) for name, ref in self.ref_by_name.items()}
 
     @property
     def failed_folds(self) -> dict[int, str]:
@@ -137,22 +85,22 @@ class ChosenModels:
 
 
 def add_chosen(
-    inner_counts: NestedCounts, chosen: ChosenModels, criterion: Criterion
+    inner_counts: NestedCounts, fitted: FittedModels, criterion: Criterion
 ) -> NestedCounts:
     """Return the counts of inner searches, completed by those of the chosen models."""
     counts = inner_counts
     if len(counts.status) == 1:  # inner searches of one candidate have counted nothing
-        errors = chosen.fold_counts_of.get(ERROR_RATE.statistic)
+        errors = fitted.fold_counts_of.get(ERROR_RATE.statistic)
         counts = replace(
             counts,
             fold_errors=None if errors is None else errors.integers[np.newaxis],
             fold_predictions=counts.fold_rows[np.newaxis],
-            fold_loss_mean=chosen.fold_scores[np.newaxis],
+            fold_loss_mean=fitted.fold_scores[np.newaxis],
         )
     if names.FOLD_LOSS_MEAN not in criterion.needs:  # errors say the same
         counts = replace(counts, fold_loss_mean=None)
     # The first message of a candidate is shown, and inner fits come first.
-    return replace(counts, messages=dict(chosen.messages) | dict(counts.messages))
+    return replace(counts, messages=dict(fitted.messages) | dict(counts.messages))
 
 
 def fit_chosen(
@@ -163,20 +111,20 @@ def fit_chosen(
     *,
     planned_delta: PlannedDelta,
     models_to_fit: Sequence[ModelRef],
-    progress: RunProgress,
+    on_turn: Callable[[int], object],
     raise_failures: bool,
-) -> ChosenModels:
+) -> FittedModels:
     """Fit the chosen candidates without each fold and on all rows; count the folds.
 
     `inner_scores` are mean scores of the candidates without each fold in inner
     searches, (n_folds,). They decide which model is deployed where limits are nearly
-    equal.
+    equal. `on_turn` is called with the number of finished fits at each turn.
 
     Raises AllFitsFailedError if no model of a fold could be fitted, or none can
     predict; with `raise_failures` RuntimeError if any fit failed.
     """
     chosen_fits = ChosenFitLoop(
-        context, engine, chosen_candidates, models_to_fit, progress.show_chosen
+        context, engine, chosen_candidates, models_to_fit, on_turn
     ).fit()
     chosen_failures = find_failures(context.scheme, chosen_fits)
     if raise_failures:
@@ -195,13 +143,7 @@ def fit_chosen(
             context.losses.statistics, by_statistic, strict=True
         )
     }
-    messages = dict[int, FitMessage]()
-    for ref, fit in chosen_fits.items():
-        message = fit.result.message
-        if message is not None and fit.result.status is not FitStatus.FAILED:
-            text = f"{context.scheme.outer_split(ref).trained_on}: {message.text}"
-            messages.setdefault(fit.job.candidate_number, replace(message, text=text))
-    return ChosenModels(
+    return FittedModels(
         chosen_candidates=chosen_candidates,
         models=models,
         fold_counts_of=fold_counts_of,
@@ -216,8 +158,21 @@ def fit_chosen(
         ),
         chosen_fits=chosen_fits,
         failures=chosen_failures.causes,
-        messages=messages,
+        messages=first_messages(context.scheme, chosen_fits),
     )
+
+
+def first_messages(
+    scheme: CVScheme, chosen_fits: Mapping[ModelRef, ChosenFit]
+) -> dict[int, FitMessage]:
+    """Return the first message of completed fits by candidate."""
+    messages = dict[int, FitMessage]()
+    for ref, fit in chosen_fits.items():
+        message = fit.result.message
+        if message is not None and fit.result.status is not FitStatus.FAILED:
+            text = f"{scheme.outer_split(ref).trained_on}: {message.text}"
+            messages.setdefault(fit.job.candidate_number, replace(message, text=text))
+    return messages
 
 
 @dataclass(eq=False)
@@ -355,113 +310,3 @@ def choose_deployed_fold(
     label_delta = losses.main_division(planned_delta).label_delta
     limits = limits_of_folds(losses.main, folds, label_delta)
     return fold_to_deploy(limits, has_model, tie_ranks(inner_scores))
-
-
-def join_models(context: JobContext, chosen_fits: Iterable[ChosenFit]) -> JoinedModels:
-    """Return the models of all chosen candidates, which predict together."""
-    done = [fit for fit in chosen_fits if fit.result.status is FitStatus.DONE]
-    # Models of one candidate share work when they predict.
-    by_candidate: dict[int, list[ChosenFit]] = {}
-    for fit in done:
-        by_candidate.setdefault(fit.job.candidate_number, []).append(fit)
-    joined_groups = []
-    for candidate, fits in by_candidate.items():
-        fitted_groups = [fit.fitted_group for fit in fits]
-        joined = fitted_groups[0]
-        if len(fitted_groups) > 1:
-            family = context.candidate_group_of(candidate).family
-            joined = family.join(fitted_groups, [candidate])
-        joined_groups.append(joined)
-    return JoinedModels(tuple(joined_groups), context.labeled.y.dtype)
-
-
-def key_of_chosen(chosen: ChosenModels, *, has_queries: bool) -> str:
-    """Return the key under which the store has counts of these models.
-
-    Slices that an earlier run counted are of these models only if the same fits failed,
-    and the rows that it queried depend on the deployed fold.
-    """
-    chosen_candidates = chosen.chosen_candidates
-    candidate_numbers = (
-        *chosen_candidates.by_fold,
-        chosen_candidates.candidate_of_all_rows,
-    )
-    key = f"chosen-{'-'.join(map(str, candidate_numbers))}"
-    folds = range(len(chosen_candidates.by_fold))
-    key += "".join(f"-without-{fold}" for fold in folds if fold not in chosen.models)
-    return key + (f"-deployed-{chosen.deployed_fold}" if has_queries else "")
-
-
-def count_chosen(
-    search: PlannedSearch,
-    engine: Engine,
-    chosen: ChosenModels,
-    *,
-    n_duplicates: int,
-    sampled_rows: SampledRows | None,
-    progress: RunProgress,
-) -> ChosenModels:
-    """Return the chosen models with their counts on the pool, if there is one.
-
-    The models are compared on all pool rows, except those that an earlier run has
-    counted. `n_duplicates` is the number of pool rows that equal labeled rows, for
-    which the bounds allow. The pass compares `sampled_rows` with the rows that it
-    reads.
-    """
-    pool, context = search.pool, search.context
-    # Where the model of all rows failed, that of one fold still has its bound.
-    if pool is None or None not in chosen.models:
-        return chosen
-    chosen_fits, scheme = chosen.chosen_fits, context.scheme
-    comparison = AllFolds(
-        scheme.all_rows_number,
-        chosen.fold_counts_of,
-        # Without any duplicate the pass does not search for them.
-        duplicate_finder(pool, context.labeled) if n_duplicates else None,
-        n_queries=search.n_queries,
-        # The labeled rows decide this, since the pool must not decide where it is
-        # queried.
-        deployed_fold=chosen.deployed_fold,
-        seed=search.seed,
-    )
-    # Stores know models by the numbers of their outer splits.
-    token = join_tokens(
-        {
-            scheme.outer_split(ref).number: fit.result.token
-            for ref, fit in chosen_fits.items()
-        }
-    )
-    key = key_of_chosen(chosen, has_queries=search.n_queries > 0)
-    table = PoolTable(search.slices, (comparison,), [key], [token])
-    if engine.store is not None:
-        replay_counts(engine.store, table)
-    models = ModelSets((CHOSEN_SET,), join_models(context, chosen_fits.values()))
-    reading = context.reading.with_sample(sampled_rows)
-    compared = ComparedModels(
-        [models], (token,), table.comparisons, reading, context.labeled.y.dtype
-    )
-    pool_pass = PoolPass(
-        engine,
-        table,
-        ChosenCountBatch,
-        on_turn=lambda: progress.show_chosen(
-            len(chosen_fits), int(table.is_counted.sum())
-        ),
-        context_key=engine.executor.put(compared),
-    )
-    try:
-        for counted_job in pool_pass.run((CHOSEN_SET,)):
-            pool_pass.add_counts(counted_job)
-    except UnpredictablePoolError as error:
-        # All fits are made, and the bound of one fold's model needs no pool.
-        of_folds = {**chosen.models}
-        del of_folds[None]
-        return replace(chosen, models=of_folds, refusal=str(error))
-    [bin_counts] = table.whole_counts(CHOSEN_SET)
-    pool_counts_of = comparison.unpack(bin_counts, pool.n_rows, n_duplicates)
-    return replace(
-        chosen,
-        pool_counts_of=pool_counts_of,
-        queried=table.queried,
-        unpredicted=table.unpredicted,
-    )

@@ -13,7 +13,7 @@ from dsel.results.choice_parts import FoldForecast
 from dsel.results.queries import LEAST_GAIN, Queries, QueryForecast
 from dsel.search.design.expected_bounds import Case, one_fold_terms
 from dsel.search.engine.jobs import JobContext
-from dsel.search.running.fit_chosen import ChosenModels
+from dsel.search.running.count_chosen import ChosenModels
 
 ADVISED_QUERIES: Final = 50
 """Number of queried rows, which makes the bound of the model of all labels 14% smaller
@@ -33,7 +33,7 @@ def make_queries(
 
     There must be a model of all rows.
     """
-    queried = chosen.queried
+    queried = chosen.on_pool.queried
     order = np.argsort(queried.rows)  # in that of the pool
     rows, one_fold_codes, all_rows_codes = (
         tuple(column[n] for n in order)
@@ -72,7 +72,7 @@ def forecast_queries(
         or not context.scheme.is_nested
         or context.losses != DeclaredLosses()
         or None not in chosen.models
-        or not chosen.pool_counts_of
+        or not chosen.on_pool.counts_of
     ):
         return None
     bounds = bounds_with_queries(
@@ -132,7 +132,7 @@ def bounds_with_queries(
     These bounds are for comparison: only the plan that was run has a guarantee.
     """
     division = losses.main_division(replace(planned_delta, has_queries=has_queries))
-    fold = chosen.deployed_fold
+    fold = chosen.fitted.deployed_fold
     return bound_models(losses.main, chosen.evidence, division, fold)
 
 
@@ -143,8 +143,8 @@ def queries_of_counts(
     delta: float,
 ) -> Queries:
     """Return the record of queries with its bounds and counts, without any row."""
-    pool_counts = chosen.pool_counts_of[context.losses.main.statistic]
-    fold = chosen.deployed_fold
+    pool_counts = chosen.on_pool.counts_of[context.losses.main.statistic]
+    fold = chosen.fitted.deployed_fold
     n_duplicates_differ = int(pool_counts.duplicates[fold])
     return Queries(
         delta=delta,

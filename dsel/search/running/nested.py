@@ -4,6 +4,7 @@
 `bound_chosen` computes both bounds.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -20,16 +21,16 @@ from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
 from dsel.results.cube import GridAxes, fold_error_rates, make_pair_cube, read_counts
 from dsel.results.queries import Queries
+from dsel.search.design.assumption_checks import PoolFindings
 from dsel.search.engine.counts import FitTable, NestedCounts
 from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
 from dsel.search.engine.job_queue import Engine
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.run_context.pool_check import start_pool_check
+from dsel.search.run_context.pool_check import check_pool, start_pool_check
 from dsel.search.run_context.run import (
     RefittedModels,
     Run,
-    identity_of_run,
     make_outcome,
     open_engine,
     pair_evidence,
@@ -37,13 +38,11 @@ from dsel.search.run_context.run import (
 )
 from dsel.search.run_context.run_description import RunDescription, describe_run
 from dsel.search.running.bound_chosen import bound_chosen, make_choice
+from dsel.search.running.count_chosen import count_chosen
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import make_cube_of_run
-from dsel.search.running.fit_chosen import (
-    add_chosen,
-    count_chosen,
-    fit_chosen,
-)
+from dsel.search.running.fit_chosen import add_chosen, fit_chosen
+from dsel.search.running.procedures import unwrap_model
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -54,13 +53,31 @@ def search_nested(run: Run) -> Outcome:
 
     The pool is checked while the inner searches run.
     """
-    search = run.search
-    table = FitTable(
-        search.scheme, search.context.candidate_groups, search.n_candidates
-    )
-    if run.store is not None:
-        replay_counts(run.store, table)
-    with open_engine(run) as engine, start_pool_check(run) as pool_check:
+    search, options = run.search, run.options
+    context, pool, store = search.context, search.pool, run.store
+    is_guarantee = search.method.is_guarantee
+    table = FitTable(search.scheme, context.candidate_groups, search.n_candidates)
+    if store is not None:
+        replay_counts(store, table)
+
+    def check(on_turn: Callable[[], object] | None) -> PoolFindings:
+        """Compare the pool with the labeled rows."""
+        return check_pool(
+            context,
+            pool,
+            store,
+            is_guarantee=is_guarantee,
+            seed=search.seed,
+            client=options.client,
+            on_turn=on_turn,
+        )
+
+    with (
+        open_engine(
+            context, pool, store, client=options.client, n_jobs=options.n_jobs
+        ) as engine,
+        start_pool_check(check) as pool_check,
+    ):
         inner = InnerSearches(search.scheme, search.prune)
 
         def show_turn(loop: FitLoop[FitTable]) -> None:
@@ -71,17 +88,25 @@ def search_nested(run: Run) -> Outcome:
 
         # Only chosen candidates get a model of all rows to compare with, so this loop
         # counts nothing on the pool, and drops models once they are tested.
-        FitLoop(engine, table, inner, show_turn, run.options.raise_failures).fit()
+        FitLoop(engine, table, inner, show_turn, options.raise_failures).fit()
         if not pool_check.done():
             run.progress.show_check()
         pool_findings = pool_check.result()
-        description = describe_run(search, run.plan_facts, pool_findings.pool_facts)
+        description = describe_run(
+            context,
+            pool,
+            run.plan_facts,
+            pool_findings.pool_facts,
+            is_guarantee=is_guarantee,
+            row_groups=search.row_groups,
+            renamings=search.renamings,
+        )
         inner_counts = inner.final_counts(table, description.data)
         # This check comes before the fits of the chosen candidates, which take time.
         check_failures(
             inner_counts,
             search.axes.candidates,
-            search.labeled,
+            context.labeled,
             unpredicting=table.unpredicting_candidates,
             is_nested=True,
         )
@@ -115,31 +140,34 @@ def certify_choices(
     the pool compares `sampled_rows`, those of its check, with the rows that it reads.
     """
     search = run.search
+    context = search.context
     by_fold = list(chosen_candidates.by_fold)
     inner_scores = inner_counts.fold_scores[by_fold].mean(axis=1)
-    chosen = fit_chosen(
-        search.context,
+    fitted = fit_chosen(
+        context,
         engine,
         chosen_candidates,
         inner_scores,
         planned_delta=search.planned_delta,
         models_to_fit=search.models_to_fit,
-        progress=run.progress,
+        on_turn=run.progress.show_chosen,
         raise_failures=run.options.raise_failures,
     )
-    search_counts = add_chosen(inner_counts, chosen, search.criterion)
+    search_counts = add_chosen(inner_counts, fitted, search.criterion)
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
     chosen = count_chosen(
-        search,
+        context.with_sample(sampled_rows),
         engine,
-        chosen,
+        fitted,
+        slices=search.slices,
         n_duplicates=description.data.n_duplicates,
-        sampled_rows=sampled_rows,
-        progress=run.progress,
+        n_queries=search.n_queries,
+        seed=search.seed,
+        on_turn=run.progress.show_chosen,
     )
     bounded = bound_chosen(
-        search.context,
+        context,
         chosen,
         description,
         method=search.method,
@@ -157,10 +185,10 @@ def certify_choices(
         make_cube_of_run(search, search_counts, description, choice, chosen),
         choice,
         partial(dict, chosen.models_by_name),
-        labeled=search.labeled,
-        loss=search.context.losses.main,
+        labeled=context.labeled,
+        loss=context.losses.main,
         row_groups=search.row_groups,
-        identity=identity_of_run(run),
+        identity=run.identity,
         pair_results=pair_results,
         queried_rows=queried_rows,
     )
@@ -220,29 +248,37 @@ def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedM
     scores = counts.get(names.FOLD_LOSS_MEAN)
     if scores is None:
         scores = fold_error_rates(counts)
-    with open_engine(run) as engine:
+    context, options = search.context, run.options
+    with open_engine(
+        context, search.pool, run.store, client=options.client, n_jobs=options.n_jobs
+    ) as engine:
         refitted = fit_chosen(
-            search.context,
+            context,
             engine,
             chosen_candidates,
             scores[outer].mean(axis=1),
             planned_delta=search.planned_delta,
             models_to_fit=search.models_to_fit,
-            progress=run.progress,
-            raise_failures=run.options.raise_failures,
+            on_turn=run.progress.show_chosen,
+            raise_failures=options.raise_failures,
         )
-        refitted = count_chosen(
-            search,
+        chosen = count_chosen(
+            context,
             engine,
             refitted,
+            slices=search.slices,
             n_duplicates=n_duplicates,
-            sampled_rows=None,
-            progress=run.progress,
+            n_queries=search.n_queries,
+            seed=search.seed,
+            on_turn=run.progress.show_chosen,
         )
-    repeated = pair_evidence(cube, refitted.evidence)
+    repeated = pair_evidence(cube, chosen.evidence)
     if choice.queries is not None:
-        queried_rows = np.sort(refitted.queried.rows)
+        queried_rows = np.sort(chosen.on_pool.queried.rows)
         repeated.append((np.array(choice.queries.rows), queried_rows))
     # The choice has the deployed fold; another version may choose another one.
-    models = {name: refitted.model(c.fold) for name, c in choice.certificates.items()}
+    models = {
+        name: unwrap_model(chosen.models[certificate.fold])
+        for name, certificate in choice.certificates.items()
+    }
     return RefittedModels(models, repeated)

@@ -17,7 +17,7 @@ from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import InnerSearches
 from dsel.search.engine.jobs import FitJob, FitResult, FitStatus
 from dsel.search.engine.pruning import OnlyCandidate, PruningDecision
-from dsel.search.run_context.run import Run, RunOptions, open_engine
+from dsel.search.run_context.run import open_engine
 from tests.executors import faulty_threads
 
 RNG = np.random.default_rng(0)
@@ -35,9 +35,9 @@ def new_table():
 
 
 def run_loop(pruner=None, table=None, fault=lambda task: None, show=lambda loop: None):
-    run = Run(SEARCH, PLAN.facts, RunOptions(client=faulty_threads(fault)))
     pruner = pruner or InnerSearches(SEARCH.scheme, SEARCH.prune)
-    with open_engine(run) as engine:
+    client = faulty_threads(fault)
+    with open_engine(SEARCH.context, SEARCH.pool, client=client) as engine:
         loop = FitLoop(engine, table or new_table(), pruner, show)
         loop.fit()
     return loop
@@ -109,9 +109,8 @@ def test_loop__ends_with_an_error_of_its_display():
 def test_refit__makes_fits_once_more_before_others_and_keeps_their_counts():
     tasks, table = [], run_loop(OnlyCandidate(1)).table
     before = table.fit_status.copy()
-    with open_engine(
-        Run(SEARCH, PLAN.facts, RunOptions(client=faulty_threads(tasks.append)))
-    ) as engine:
+    client = faulty_threads(tasks.append)
+    with open_engine(SEARCH.context, SEARCH.pool, client=client) as engine:
         loop = FitLoop(engine, table, OnlyCandidate(1), lambda loop: None)
         lost = np.zeros_like(table.finished_fits)
         lost[1, [2, 5]] = True
@@ -147,10 +146,10 @@ class BoundBySums:
 def loop_by_hand(pruner, n_threads=1):
     """Yield a loop whose jobs a test claims, and ends, one by one."""
     search = FOLDS_AND_ALL.search
-    options = RunOptions(client=faulty_threads(n_threads=n_threads))
+    client = faulty_threads(n_threads=n_threads)
     groups = search.context.candidate_groups
     assert [len(group.candidates) for group in groups] == [1, 1, 1]
-    with open_engine(Run(search, FOLDS_AND_ALL.facts, options)) as engine:
+    with open_engine(search.context, search.pool, client=client) as engine:
         table = FitTable(search.scheme, groups, search.n_candidates)
         yield FitLoop(engine, table, pruner, lambda loop: None)
 

@@ -26,7 +26,7 @@ from dsel.search.engine.counts import PoolTable
 from dsel.search.engine.fit_batch import fit_splits
 from dsel.search.engine.jobs import CountJob, CountResult, UnpredictedRows
 from dsel.search.engine.pool_pass import PoolPass
-from dsel.search.run_context.run import Run, RunOptions, open_engine
+from dsel.search.run_context.run import open_engine
 from tests.executors import faulty_threads
 
 RNG = np.random.default_rng(0)
@@ -62,8 +62,8 @@ def differences(counts):
 
 def run_pass(table, adopt_models=lambda model_sets: None):
     tasks, shown = [], []
-    run = Run(SEARCH, PLAN.facts, RunOptions(client=faulty_threads(tasks.append)))
-    with open_engine(run) as engine:
+    client = faulty_threads(tasks.append)
+    with open_engine(SEARCH.context, SEARCH.pool, client=client) as engine:
         pool_pass = PoolPass(
             engine, table, ChosenCountBatch, partial(shown.append, 0),
             context_key=engine.executor.put(COMPARED),

@@ -21,7 +21,8 @@ from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
 from dsel.search.run_context.run import Run, RunOptions, open_engine
 from dsel.search.run_context.run_description import describe_run
 from dsel.search.running.bound_chosen import bound_chosen, make_choice
-from dsel.search.running.fit_chosen import count_chosen, fit_chosen
+from dsel.search.running.count_chosen import count_chosen
+from dsel.search.running.fit_chosen import fit_chosen
 from tests.executors import faulty_threads
 
 RNG = np.random.default_rng(0)
@@ -40,15 +41,16 @@ def fit(shown=None, fault=lambda task: None):
     on_progress = None if shown is None else shown.append
     options = RunOptions(client=faulty_threads(fault))
     run = Run(SEARCH, PLAN.facts, options, on_progress=on_progress)
-    with open_engine(run) as engine:
-        chosen = fit_chosen(
+    client = run.options.client
+    with open_engine(SEARCH.context, SEARCH.pool, client=client) as engine:
+        fitted = fit_chosen(
             SEARCH.context, engine, CANDIDATES, np.zeros(5),
             planned_delta=SEARCH.planned_delta, models_to_fit=SEARCH.models_to_fit,
-            progress=run.progress, raise_failures=False,
+            on_turn=run.progress.show_chosen, raise_failures=False,
         )  # fmt: skip
         return count_chosen(
-            SEARCH, engine, chosen, n_duplicates=0, sampled_rows=None,
-            progress=run.progress,
+            SEARCH.context, engine, fitted, slices=SEARCH.slices, n_duplicates=0,
+            n_queries=0, seed=SEARCH.seed, on_turn=run.progress.show_chosen,
         )  # fmt: skip
 
 
@@ -69,9 +71,9 @@ def test_fit_chosen__counts_each_model_on_its_fold_and_on_the_pool(n_failures):
     for split, model in zip(SEARCH.scheme.fold_splits, models, strict=False):
         rows, fold = split.test_rows, split.number
         errors = (model.predict(X[rows]) != Y[rows]).sum()
-        assert chosen.fold_counts_of[statistic].counts[fold] == errors
+        assert chosen.fitted.fold_counts_of[statistic].counts[fold] == errors
         differ = (model.predict(POOL) != predictions).sum()
-        assert chosen.pool_counts_of[statistic].counts[fold] == differ
+        assert chosen.on_pool.counts_of[statistic].counts[fold] == differ
     assert shown[0].fits_done == 0
     assert (shown[-1].fits_done, shown[-1].pool_rows_done) == (6, len(POOL))
 
@@ -151,9 +153,13 @@ def test_origin__has_the_delta_and_the_rows_that_give_the_bound(has_pool, report
 
 
 def bound(search=SEARCH, **changes):
-    """Bound the chosen models of `fit`, of which some fields are changed."""
-    chosen = replace(fit(), **changes)
-    description = describe_run(search, PLAN.facts, PoolFacts())
+    """Bound the chosen models of `fit`, of whose fits some fields are changed."""
+    chosen = fit()
+    chosen = replace(chosen, fitted=replace(chosen.fitted, **changes))
+    description = describe_run(
+        search.context, search.pool, PLAN.facts, PoolFacts(), is_guarantee=True,
+        row_groups=None, renamings=search.renamings,
+    )  # fmt: skip
     counts = NestedCounts(
         data=description.data, status=np.zeros(3, np.int8), fold_rows=np.full(5, 30),
         train_rows=np.full(5, 120), fold_errors=np.full((3, 5), 12),
@@ -169,15 +175,15 @@ def bound(search=SEARCH, **changes):
 
 def test_bound_chosen__bounds_both_models_by_the_counts_alone():
     chosen, choice = bound()
-    errors = chosen.fold_counts_of[ERROR_RATE.statistic].integers
-    differ = chosen.pool_counts_of[ERROR_RATE.statistic].counts
+    errors = chosen.fitted.fold_counts_of[ERROR_RATE.statistic].integers
+    differ = chosen.on_pool.counts_of[ERROR_RATE.statistic].counts
     _, terms = nested_all_rows(
         errors, np.full(5, 30), differ, len(POOL), delta=SEARCH.delta
     )
     deltas = LABEL_SHARE * SEARCH.delta * fold_shares(5)
     limits = binomial_tail_inversion(errors, np.full(5, 30), delta=deltas)
     one_fold, all_rows = (choice.certificates[n] for n in ("one_fold", "all_rows"))
-    fold = chosen.deployed_fold
+    fold = chosen.fitted.deployed_fold
     assert (one_fold.fold, one_fold.unclipped) == (fold, limits[fold])
     assert one_fold.estimate == errors.sum() / 150
     assert all_rows.unclipped == terms.bound
@@ -210,7 +216,7 @@ def test_bound_chosen__bounds_the_model_of_a_fold_where_that_of_all_rows_failed(
 
 def test_bound_chosen__estimates_without_folds_that_failed():
     chosen, choice = bound(failures={4: "no class"})
-    errors = chosen.fold_counts_of[ERROR_RATE.statistic].integers
+    errors = chosen.fitted.fold_counts_of[ERROR_RATE.statistic].integers
     for certificate in choice.certificates.values():
         assert certificate.estimate == errors.sum() / 150
         assert certificate.estimate_of_models == errors[:4].sum() / 120

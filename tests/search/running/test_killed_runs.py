@@ -16,7 +16,7 @@ import dsel
 from dsel.criteria import Settings
 from dsel.data.cache import process_cache
 from dsel.search.engine.exact_pruner import ExactPruner
-from dsel.search.run_context.run import Run, RunOptions, open_engine
+from dsel.search.run_context.run import open_engine
 from dsel.search.run_context.run_description import make_data_sizes
 from dsel.search.running.exhaustive import make_loop
 from tests.clusters import two_workers
@@ -197,11 +197,12 @@ def test_candidate__that_was_dropped_is_deployed_only_if_its_fit_repeats(repeats
             SVC(), {"C": [0.1, 1.0]}, X, y, pool, certificate="holdout",
             random_state=7,
         )  # fmt: skip
-    run = Run(plan.search, plan.facts, RunOptions(n_jobs=1))
-    deltas, data = Settings(plan.search.candidate_deltas), make_data_sizes(plan.search)
-    pruner = ExactPruner(plan.search.criterion, deltas, data, may_prune=False)
-    with open_engine(run) as engine:
-        loop = make_loop(run, engine, pruner)
+    search = plan.search
+    deltas = Settings(search.candidate_deltas)
+    data = make_data_sizes(search.labeled, search.pool, None)
+    pruner = ExactPruner(search.criterion, deltas, data, may_prune=False)
+    with open_engine(search.context, search.pool, n_jobs=1) as engine:
+        loop = make_loop(search, engine, pruner, on_turn=lambda loop: None)
         loop.fit_and_count()
         best, _ = pruner.choose_candidate(pruner.final_counts(loop.table))
         before = loop.table.errors[best].copy()

@@ -1,7 +1,6 @@
 """The check of the pool and its record in a store."""
 
 from dataclasses import dataclass, field, replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,8 +29,11 @@ class Store:
 
 
 def check(store):
-    options = SimpleNamespace(client=None)
-    return check_pool(SimpleNamespace(search=PLAN.search, store=store, options=options))
+    search = PLAN.search
+    return check_pool(
+        search.context, search.pool, store, is_guarantee=True, seed=search.seed,
+        client=None,
+    )  # fmt: skip
 
 
 def test_check_pool__reads_its_record_and_that_of_an_older_version():
