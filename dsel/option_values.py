@@ -61,6 +61,11 @@ regression, which takes a fraction of its time.
 MODELS_OF_GRID: Final = FOREST, SVM
 """Classifiers of a grid without a model: the first one that has its parameters."""
 
+DEFAULT_FOLDS: Final = 5
+"""Default of ``cv``."""
+DEFAULT_DELTA: Final = 0.05
+"""Default of ``delta``."""
+
 LOSS_FORMS: Final = (
     "error, recall:CLASS, precision:CLASS, balanced, or cost:TRUE>PREDICTED=5,...; for "
     "a regression error_quantile=0.9 (how far off 90% of predictions are at most) or "

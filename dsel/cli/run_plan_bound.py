@@ -22,6 +22,7 @@ def check(
     n_unlabeled: int,
     candidates: int | None,
     folds: str,
+    queries: int,
     **assumed: Any,
 ) -> BoundPlan:
     """Return the expected bounds; raise where an option is wrong."""
@@ -36,6 +37,7 @@ def check(
         n_unlabeled,
         n_candidates=candidates,
         cv=numbers_in(folds, int, "--folds"),
+        n_queries=queries,
         **assumed,
     )
 

@@ -62,14 +62,13 @@ from dsel.results.choice_texts import (
     COMPARED,
     NEXT,
     assumption_to_check,
-    options_of_plan_call,
+    note_on_delta,
     origins,
-    plan_call,
     plan_question,
     unit_to_plan,
-    wanted_text,
 )
 from dsel.results.place import Place, read_outcome
+from dsel.results.plan_calls import call_of_choice
 from dsel.results.query_files import read_labeled_result
 from dsel.results.renderings import Renderable, render_lines, reword_rows
 from dsel.results.run_tables import (
@@ -80,6 +79,7 @@ from dsel.results.run_tables import (
 )
 from dsel.rounded_texts import count_of, terminal_width
 from dsel.runtime.clients import count_threads
+from dsel.search.design.certificate_methods import is_nested
 from dsel.search.planning.plan_bound import NEVER, plan_bound
 from dsel.search.planning.plan_text import plan_lines, plan_rows
 from dsel.search.planning.possible_bounds import plan_bound_call
@@ -199,34 +199,22 @@ def words_of_plan_call(choice: Choice) -> dict[str, str]:
 
     Where it is known how many labels are needed, the number comes first.
     """
-    if not (call := plan_call(choice)):
+    if (call := call_of_choice(choice)) is None:
         return {}
-    bound, options = choice.certificate, options_of_plan_call(choice)
-    n_rows = bound.n_groups or bound.n_labeled
-    words = [
-        *("dsel", "plan-bound", n_rows, bound.n_unlabeled),
-        *(f"--{name.removeprefix('n_')} {value}" for name, value in options.items()),
-    ]
-    command = " ".join(map(str, words))
-    question, n_folds = plan_question(choice), len(choice.fold_choices.params)
-    if not question or n_folds < 2 or choice.deploy not in (ONE_FOLD, ALL_ROWS):
-        return {call: command}
-    plan = plan_bound(
-        n_rows,
-        bound.n_unlabeled,
-        cv=[n_folds],
-        **{name: float(value) for name, value in options.items() if "_" not in name},
-        n_candidates=int(options["n_candidates"]),
+    words = {str(call): call.command}
+    question = plan_question(choice)
+    if not question or choice.deploy not in (ONE_FOLD, ALL_ROWS):
+        return words
+    plan = plan_bound(call.n_labeled, call.n_unlabeled, **call.arguments)  # type: ignore[arg-type]
+    row = choice.deploy if is_nested(choice.certificate) else choice.certificate.method
+    needed = int(plan["labels_needed"].sel(certificate=row).item())
+    if needed == NEVER:
+        return words
+    answer = (
+        f"about {needed:,} {unit_to_plan(choice)} give a bound of {call.wanted_text} "
+        f"on average: {call.command}{note_on_delta(choice)}"
     )
-    needed = int(plan["labels_needed"].sel(certificate=choice.deploy).item())
-    words_of_all = {}
-    if needed != NEVER:
-        unit, wanted = unit_to_plan(choice), wanted_text(choice)
-        answer = (
-            f"about {needed:,} {unit} give a bound of {wanted} on average: {command}"
-        )
-        words_of_all[question] = answer
-    return {**words_of_all, call: command}
+    return {question: answer, **words}
 
 
 def print_choice(
@@ -464,15 +452,8 @@ def _rows_of_plan(
 
 def _words_of_bound_call(plan: "Plan") -> dict[str, str]:
     """Return the command that stands for the call of `plan_bound` in a plan."""
-    if (call := plan_bound_call(plan.search)) is None:
-        return {}
-    names_of_shell = {"cv": "folds", "class_share": "class-share"}
-    words = ["dsel", "plan-bound", call.n_labeled, call.n_unlabeled]
-    words += [
-        f"--{names_of_shell.get(name, name)} {value}"
-        for name, value in call.options.items()
-    ]
-    return {str(call): " ".join(map(str, words))}
+    call = plan_bound_call(plan.search)
+    return {} if call is None else {str(call): call.command}
 
 
 def run_plan(

@@ -7,7 +7,6 @@ import numpy as np
 import xarray as xr
 
 from dsel import names
-from dsel.losses.declared import DeclaredLosses
 from dsel.losses.protocols import DeltaDivision
 from dsel.losses.regression import ErrorQuantile
 from dsel.losses.texts import loss_of_text
@@ -27,8 +26,10 @@ from dsel.plots.style import (
 )
 from dsel.results.choice import Choice
 from dsel.results.cube import read_counts
+from dsel.results.plan_calls import clip_rate, main_delta
 from dsel.rounded_texts import part_in_percent
 from dsel.search.design.certificate_methods import is_nested
+from dsel.search.design.expected_bounds import five_fold_disagreement
 from dsel.search.design.expected_tolerances import (
     MeasuredDistances,
     expect_of_all_rows,
@@ -197,20 +198,13 @@ def _expect_errors(
     """Return the expected bounds of the error by the names of `COLORS`."""
     certificate, counts = choice.certificate, read_counts(results)
     n_pool = max(0, int(counts[names.N_UNLABELED]))
-    error, disagreement = _clip_rate(certificate.estimate), None
+    error, disagreement = clip_rate(certificate.estimate), None
+    n_folds = int(results.sizes.get(names.FOLD, 0))
     if names.OUTER_DISAGREEMENTS in results and n_pool:
         differ = results[names.OUTER_DISAGREEMENTS].values
-        disagreement = _clip_rate(float(np.nanmean(differ)) / n_pool)
-    # Reports have their part of delta; a hold-out set spends all of it on its bound.
-    report, by_value = (
-        choice.by_model("report").get(choice.deploy),
-        choice.by_model("report_by_value"),
-    )
-    classes = tuple(report.classes) if report is not None else ()
-    declared = DeclaredLosses(report_classes=classes)
-    main_delta = declared.divide_among_losses(
-        certificate.delta, has_values=bool(by_value)
-    ).main_delta
+        rate = float(np.nanmean(differ)) / n_pool
+        disagreement = clip_rate(five_fold_disagreement(rate, n_folds))
+    n_queries = 0 if choice.queries is None else choice.queries.n_planned
     certificate_error, holdout = (
         xr.concat(
             [
@@ -219,15 +213,16 @@ def _expect_errors(
                     n_pool,
                     n_candidates=int(counts[names.N_CANDIDATES]),
                     error=error,
-                    cv=int(results.sizes.get(names.FOLD, 0)),
+                    cv=n_folds,
                     disagreement=disagreement,
                     delta=delta,
+                    n_queries=n_queries,
                 )[names.BOUND].isel({names.N_FOLDS: 0})
                 for n in numbers
             ],
             "n_labels",
         ).clip(max=1.0)
-        for delta in (main_delta, certificate.delta)
+        for delta in (main_delta(choice), certificate.delta)
     )
     return {
         name: (holdout if name == PLAIN_HOLDOUT else certificate_error)
@@ -242,14 +237,9 @@ def _expect_tolerances(
 ) -> dict[str, np.ndarray]:
     """Return the expected tolerances by the names of `COLORS`."""
     certificate, measured = choice.certificate, MeasuredDistances.of_cube(results)
-    loss, report = ErrorQuantile(certificate.fraction), choice.by_model("tolerances")
-    fractions = report[choice.deploy].fractions if report else ()
-    declared = DeclaredLosses(loss, tolerances=tuple(map(ErrorQuantile, fractions)))
-    main_delta = declared.divide_among_losses(
-        certificate.delta, has_values=bool(choice.by_model("report_by_value"))
-    ).main_delta
+    loss = ErrorQuantile(certificate.fraction)
     division = DeltaDivision.of_plan(
-        main_delta, has_pool=ALL_ROWS in choice.certificates
+        main_delta(choice), has_pool=ALL_ROWS in choice.certificates
     )
     return {
         ONE_FOLD: np.array(
@@ -286,8 +276,3 @@ def choice_by_labels(results: xr.Dataset) -> Choice:
             f"the recall of a class."
         )
     return choice
-
-
-def _clip_rate(rate: float) -> float:
-    """Return a rate inside (0, 1), which a plan needs."""
-    return float(np.clip(rate, 1e-4, 0.99))

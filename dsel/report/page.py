@@ -17,6 +17,8 @@ from dsel.cards import mark_code
 from dsel.checks import check_path, show
 from dsel.errors import Words, read_old_arguments, reword
 from dsel.files import check_free, check_no_link, whole_file
+from dsel.losses.by_class import Recall
+from dsel.losses.texts import loss_of_text
 from dsel.plots import plot_comparison
 from dsel.plots.bars import estimate_name
 from dsel.plots.spread import (
@@ -49,16 +51,18 @@ from dsel.report.sentences import (
     why_holdout_may_be_smaller,
 )
 from dsel.results import Choice
-from dsel.results.candidate_tables import all_params
+from dsel.results.candidate_tables import all_params, class_rows
 from dsel.results.choice_texts import (
     COMPARED,
     deployed_text,
+    note_on_delta,
     notes_without_print,
     why_useless,
 )
 from dsel.results.comparison import ModelComparison
 from dsel.results.cube import cube_of, read_counts
 from dsel.results.params_texts import params_text, short_params_text
+from dsel.results.plan_calls import call_of_choice
 from dsel.results.prefit_certificate import PrefitCertificate
 from dsel.results.renderings import reword_rows
 from dsel.results.run_tables import RunTables
@@ -256,6 +260,7 @@ def _content_of_search(results: xr.Dataset, tables: RunTables | None) -> dict[st
         "is_by_others": name_chosen(choice, means) == BY_OTHER_FOLDS,
         "name_of_losses": name_of_fold_losses(results),
         "numbers": _numbers_of_search(results),
+        "plan_call": _plan_call(results, choice, is_shell=tables is not None),
         "own_confusion": fold_confusion_table(results, choice),
         "provenance": provenance_table(results),
         "source": [] if tables is None else _source(results, tables),
@@ -283,6 +288,7 @@ def _content_of_choice(choice: Choice) -> dict[str, Any]:
         "is_one_fold": choice.fold is not None,
         "has_all_rows": "all_rows" in choice.bounded_models,
         "dashed": (f" Dashed, only to compare: {'; '.join(texts)}." if texts else ""),
+        "has_queries": choice.queries is not None,
         "has_queried_labels": choice.queries is not None
         and choice.queries.labels is not None,
         "holdout": why_holdout_may_be_smaller(choice),
@@ -294,6 +300,19 @@ def _content_of_choice(choice: Choice) -> dict[str, Any]:
         # A reader should meet it before what the bound would mean.
         "useless": reword(why_useless(choice), words),
     }
+
+
+def _plan_call(results: xr.Dataset, choice: Choice, *, is_shell: bool) -> Markup:
+    """Return the call that says how many labels a smaller bound needs, with its end."""
+    loss, class_share = loss_of_text(choice.certificate.loss), None
+    if isinstance(loss, Recall) and len(loss.classes) == 1:
+        rows = class_rows(results, names.CLASS_GROUPS) or class_rows(results)
+        [label] = loss.classes
+        class_share = rows.get(label, 0) / max(1, sum(rows.values())) or None
+    if (call := call_of_choice(choice, class_share)) is None:
+        return Markup()
+    text = f"`{call.command if is_shell else call}` says how many"
+    return Markup(mark_code(f"{text}{note_on_delta(choice)}"))
 
 
 def _next_calls(tables: RunTables | None) -> dict[str, str]:

@@ -154,6 +154,12 @@ class Choice(Renderable):
     NaN for classes."""
     median_loss: float = nan
     """Loss of always predicting the median, on the same rows."""
+    n_folds: int = 0
+    """Folds of the run; 0 in a record of an older version, and where candidates divide
+    delta unequally."""
+    five_fold_disagreement: float = nan
+    """Rate of pool rows on which the model of all rows differs from one trained without
+    20% of them, estimated from those of the folds; NaN without both models."""
     renamings: Words = field(
         default_factory=dict, repr=False, metadata=records.NOT_KEPT
     )

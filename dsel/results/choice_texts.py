@@ -32,6 +32,7 @@ from dsel.results.certificate_texts import (
     why_nothing,
 )
 from dsel.results.params_texts import params_text
+from dsel.results.plan_calls import call_of_choice, main_delta
 from dsel.results.renderings import reword_rows
 from dsel.rounded_texts import confidence
 
@@ -47,8 +48,6 @@ NEXT: Final = "Next"
 ORDER: Final = {NAMES[Effect.INFO]: 1, "Assumes": 2, NEXT: 3}
 """Rank of rows by their names: limits of the statement come first, then the next steps.
 All other rows are about the bounds, and come before these."""
-USUAL_DELTA: Final = 0.05
-"""Delta of a call that does not pass it."""
 MUCH: Final = 1.5
 """Ratio of two bounds from which the larger one is explained."""
 
@@ -326,11 +325,12 @@ def _fold_advice(choice: "Choice") -> str:
 
 def plan_question(choice: "Choice") -> str:
     """Return the step that plans more labels; "" where they are not needed."""
-    if not (choice.certificate.needs_labels and plan_call(choice)):
+    call = call_of_choice(choice)
+    if not choice.certificate.needs_labels or call is None:
         return ""
     return (
-        f"to see how many {unit_to_plan(choice)} a bound of {wanted_text(choice)} "
-        f"needs, run {plan_call(choice)}"
+        f"to see how many {unit_to_plan(choice)} a bound of {call.wanted_text} needs, "
+        f"run {call}{note_on_delta(choice)}"
     )
 
 
@@ -339,40 +339,17 @@ def unit_to_plan(choice: "Choice") -> str:
     return "groups" if choice.certificate.n_groups else "labels"
 
 
-def wanted_text(choice: "Choice") -> str:
-    """Return the bound to plan for, which `options_of_plan_call` must have."""
-    return f"{100 * float(options_of_plan_call(choice)['wanted']):g}%"
-
-
 def plan_call(choice: "Choice") -> str:
-    """Return the call that prints how many labels a smaller bound needs.
-
-    The bound is one in the middle between the present one and the estimate. "" if there
-    is none.
-    """
-    options = [
-        f"{name}={value}" for name, value in options_of_plan_call(choice).items()
-    ]
-    bound = choice.certificate
-    rows = f"{bound.n_groups or bound.n_labeled}, {bound.n_unlabeled}"
-    return f"dsel.plan_bound({rows}, {', '.join(options)})" if options else ""
+    """Return the call that prints how many labels a smaller bound needs, or ""."""
+    call = call_of_choice(choice)
+    return "" if call is None else str(call)
 
 
-def options_of_plan_call(choice: "Choice") -> dict[str, str]:
-    """Return the options of `plan_call` by name; empty without one."""
-    bound = choice.certificate
-    estimate = bound.estimate_where_fitted
-    wanted = round((estimate + min(bound.number, 1.0)) / 2, 2)
-    if bound.loss != "error" or not 0 < estimate < wanted < 1:
-        return {}
-    options = {
-        "n_candidates": str(max(1, choice.n_candidates)),
-        "error": f"{estimate:.3g}",
-        "wanted": f"{wanted:g}",
-    }
-    return options | (
-        {} if choice.delta == USUAL_DELTA else {"delta": f"{choice.delta:g}"}
-    )
+def note_on_delta(choice: "Choice") -> str:
+    """Return why `plan_call` has another delta than the run; "" if it has not."""
+    if main_delta(choice) == choice.delta:
+        return ""
+    return " (its delta is what the report leaves)"
 
 
 def notes_without_print(choice: "Choice") -> list[str]:

@@ -230,11 +230,13 @@ def test_choice__prints_the_call_that_plans_more_labels(outcome):
     large = with_bounds(outcome.choice, 0.6, 0.7, estimate=0.4)
     call = plan_call(large)
     end = f"\nNext      to see how many labels a bound of 50% needs, run {call}"
+    end += " (its delta is what the report leaves)"  # of five numbers
     assert f"{end}\n" in f"{large}\n"
     assert "the bound says little" not in str(large)
     numbers = outcome.certificate.n_labeled, outcome.certificate.n_unlabeled
     assert call == (
         f"dsel.plan_bound({numbers[0]}, {numbers[1]}, n_candidates="
-        f"{outcome.choice.n_candidates}, error=0.4, wanted=0.5)"
+        f"{outcome.choice.n_candidates}, error=0.4, wanted=0.5, disagreement="
+        f"{outcome.choice.five_fold_disagreement:.3g}, delta=0.01)"
     )
     assert not next_steps(with_bounds(outcome.choice, 0.1, 0.2))

@@ -52,6 +52,12 @@ Examples:
     "then the expected part of its rows that is missed.",
 )
 @click.option(
+    "--queries",
+    type=int,
+    default=0,
+    help="Number of pool rows to label, as of `dsel select --queries`.",
+)
+@click.option(
     "--folds",
     cls=ListOption,
     callback=as_text,

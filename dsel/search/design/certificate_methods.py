@@ -26,7 +26,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.splits import OuterNumber, all_rows_split, half_splits
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.protocols import Loss
-from dsel.option_values import ALL_ROWS, ONE_FOLD, Pruning
+from dsel.option_values import ALL_ROWS, DEFAULT_FOLDS, ONE_FOLD, Pruning
 from dsel.results.certificate import Certificate
 from dsel.search.design.cv_schemes import (
     CVScheme,
@@ -51,7 +51,6 @@ from dsel.search.design.expected_bounds import (
 )
 from dsel.search.design.search_options import SearchOptions
 
-DEFAULT_FOLDS: Final = 5
 DEFAULT_HALVINGS: Final = 30
 """Random halvings of co-validation, over which disagreements are averaged."""
 

@@ -17,6 +17,11 @@ import numpy as np
 from dsel.arrays import Floats
 from dsel.bounds.binomial import lower_limits, upper_limits
 from dsel.bounds.holdout import expected_holdout_bound, likely_counts
+from dsel.bounds.queried_differences import (
+    QUERY_SHARES,
+    mean_difference_limit,
+    queried_difference,
+)
 from dsel.bounds.shares import fold_deltas
 from dsel.bounds.tolerance import allowed_exceedances, divide_level
 from dsel.losses.protocols import DeltaDivision
@@ -43,8 +48,8 @@ class Case:
     """Rate at which the model of all rows differs from one without 20% of them."""
     class_fraction: float = 1.0
     """Fraction of the rows from which limits are computed; 1 for the error."""
-    has_queries: bool = False
-    """Whether pool rows will be labeled, which takes a share of delta."""
+    n_queries: int = 0
+    """Pool rows that will be labeled, which takes a share of delta."""
 
     @property
     def is_error(self) -> bool:
@@ -59,7 +64,7 @@ class Case:
     def division_of(self, delta: float) -> DeltaDivision:
         """Return the division of a delta between labels and pool."""
         return DeltaDivision.of_plan(
-            delta, has_pool=self.n_unlabeled > 0, has_queries=self.has_queries
+            delta, has_pool=self.n_unlabeled > 0, has_queries=self.n_queries > 0
         )
 
     @property
@@ -69,16 +74,31 @@ class Case:
 
     def disagreement(self, n_folds: int) -> float:
         """Return the rate at which the models of all rows and of a fold differ."""
-        # This is the number of rows left out for each training row, as a multiple of
-        # that ratio with five folds.
-        unseen = 4.0 / (n_folds - 1)
-        return float(min(self.five_fold_disagreement * unseen**GROWTH, 1.0))
+        return min(self.five_fold_disagreement * _growth(n_folds), 1.0)
 
     def fold_sizes(self, n_folds: int) -> list[tuple[int, int]]:
         """Return (rows, number of folds of that size), the larger folds first."""
         rows, larger = divmod(self.n_counted, n_folds)
         sizes = [(rows + 1, larger), (rows, n_folds - larger)]
         return [(size, n_alike) for size, n_alike in sizes if n_alike]
+
+
+def five_fold_disagreement(rate: float, n_folds: int) -> float:
+    """Return the rate of `Case` that a rate with another number of folds shows.
+
+    Examples
+    --------
+    >>> case = Case(400, 900, 1, 0.05, 0.1, five_fold_disagreement(0.06, 3))
+    >>> round(case.disagreement(3), 12)
+    0.06
+    """
+    return rate / _growth(n_folds)
+
+
+def _growth(n_folds: int) -> float:
+    """Return the disagreement with these folds as a multiple of that with five."""
+    # Their ratio of left-out rows to training rows is this multiple of that of five.
+    return float((4.0 / (n_folds - 1)) ** GROWTH)
 
 
 @dataclass(frozen=True)
@@ -178,7 +198,8 @@ def expected_terms(
     bound.
     """
     has_model = case.n_unlabeled > 0 or not row.needs_pool
-    has_bound = case.is_error or row.bounds_losses
+    # Only a nested search has queries, or another loss.
+    has_bound = (case.is_error and not case.n_queries) or row.bounds_losses
     if n_folds > case.n_counted or not (has_model and has_bound):
         return np.nan, np.nan
     return row.terms(case, n_folds)
@@ -210,11 +231,34 @@ def all_rows_terms(case: Case, n_folds: int) -> tuple[float, float]:
     fold_delta = division.pool_delta / n_folds
     differ = case.disagreement(n_folds) * case.class_fraction
     if case.is_error:
-        return limit, mean_limit(case.n_unlabeled, differ, fold_delta)
+        of_pool = mean_limit(case.n_unlabeled, differ, fold_delta)
+        return limit, min(of_pool, _queried_term(case, differ))
     # Half of the pool's delta is spent on the fraction of the class among labeled rows.
     sizes = np.array(case.n_counted), np.array(case.n_labeled)
     least = float(lower_limits(*sizes, np.array(n_folds * fold_delta / 2)))
     return limit, mean_limit(case.n_unlabeled, differ, fold_delta / 2) / least
+
+
+def _queried_term(case: Case, differ: float) -> float:
+    """Return the disagreement term by labels of queried rows; 1 without queries.
+
+    Either model alone is right on half of these rows, as of two equally good models.
+    """
+    n_differ = round(differ * case.n_unlabeled)
+    n_rows = min(case.n_queries, n_differ)
+    if not n_rows:
+        return 1.0
+    mean = mean_difference_limit(
+        n_rows // 2, n_rows, delta=QUERY_SHARES.queries * case.delta
+    )
+    difference = queried_difference(
+        mean,
+        n_differ,
+        case.n_unlabeled,
+        delta=QUERY_SHARES.pool * case.delta,
+        n_duplicates=0,  # a run looks for them
+    )
+    return float(difference)
 
 
 def mean_of_folds_terms(case: Case, n_folds: int) -> tuple[float, float]:

@@ -21,10 +21,10 @@ from dsel.checks import (
     check_probability,
     show,
 )
-from dsel.option_values import ALL_ROWS, ONE_FOLD
+from dsel.option_values import ALL_ROWS, DEFAULT_FOLDS, ONE_FOLD
 from dsel.results.renderings import render_lines
 from dsel.rounded_texts import about_percent, confidence, count_of, terminal_width
-from dsel.search.design.certificate_methods import DEFAULT_FOLDS, METHODS
+from dsel.search.design.certificate_methods import METHODS
 from dsel.search.design.expected_bounds import (
     Case,
     ExpectedBound,
@@ -251,6 +251,7 @@ def plan_bound(
     delta: float = 0.05,
     wanted: float | None = None,
     error_quantile: float | None = None,
+    n_queries: int = 0,
 ) -> BoundPlan:
     """Return the bound to expect from each certificate, and from a 20% hold-out set.
 
@@ -281,6 +282,11 @@ def plan_bound(
     error_quantile
         For regressors, instead of `error`: the share of the predictions that keep the
         tolerance, such as 0.9. See the last paragraph of "Returns".
+    n_queries
+        Pool rows to label in a nested search, as `plan_search` takes it; 0 for none.
+        They take a share of `delta` from all other limits. The bound of ``all_rows``
+        is that with these labels, if either model is right on half of the rows, or the
+        one from the pool alone where this is smaller.
 
     Returns
     -------
@@ -307,7 +313,8 @@ def plan_bound(
     TypeError
         If a number of rows, candidates or folds is no integer.
     ValueError
-        If one is too small, or a probability is outside ``(0, 1)``.
+        If one is too small, a probability is outside ``(0, 1)``, or rows are queried
+        without a pool, or for another loss than the error.
 
     See Also
     --------
@@ -338,6 +345,7 @@ def plan_bound(
             disagreement=disagreement,
             class_share=class_share,
             wanted=wanted,
+            n_queries=n_queries or None,
         )
         n = check_integer(n_labeled, "n_labeled", at_least=2)
         has_pool = check_integer(n_unlabeled, "n_unlabeled", at_least=0) > 0
@@ -367,7 +375,15 @@ def plan_bound(
         assumed_error,
         rate,
         1.0 if class_share is None else check_probability(class_share, "class_share"),
+        check_integer(n_queries, "n_queries", at_least=0),
     )
+    if case.n_queries and (class_share is not None or not case.n_unlabeled):
+        raise ValueError(
+            f"`n_queries` is for the error, and for a search with a pool, got "
+            f"{case.n_queries} queries "
+            f"{'with `class_share`' if case.n_unlabeled else 'and no pool rows'}; "
+            f"leave it out."
+        )
     plan = _plan_rates(case, folds)
     of_class = class_share is not None
     title = _title_of_rates(case, of_class=of_class)
@@ -405,6 +421,7 @@ def _title_of_rates(case: Case, *, of_class: bool) -> str:
     if of_class:
         what, is_assumed = "misses of the class", "these are"
     pool = count_of(case.n_unlabeled, "pool row") if case.n_unlabeled else "no pool"
+    pool += f" ({case.n_queries:,} of them labeled)" if case.n_queries else ""
     return (
         f"Bound on the {what} ({confidence(case.delta)}% confidence), on average, for "
         f"{count_of(case.n_labeled, 'labeled row')}, {pool} and "
@@ -427,6 +444,11 @@ def _notes_on_rates(
             f"Guessed: the model trained on all labels differs from that of a fold on "
             f"{about_percent(case.disagreement(k))} of the rows"
             f"{' of the class' if of_class else ''} with {k} folds ({how}){more}."
+        )
+    if case.n_queries:
+        notes.append(
+            f"Guessed: of {count_of(case.n_queries, 'pool row')} to label, on which "
+            f"the models differ, either model is right on half."
         )
     is_holdout = plan[names.CERTIFICATE].values == PLAIN_HOLDOUT
     dsel_bound = plan[names.BOUND][~is_holdout].min()

@@ -6,7 +6,7 @@ The smallest ones are computed as if no model made any error.
 from collections.abc import Iterable
 from dataclasses import replace
 from math import ceil, isnan, log, log1p, nan
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -27,14 +27,13 @@ from dsel.losses.protocols import FoldCounts, PoolCounts, Rows, Statistic, stack
 from dsel.losses.regression import ErrorQuantile
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.certificate import ONE_OF_EACH
-from dsel.results.choice_texts import USUAL_DELTA
+from dsel.results.plan_calls import PlanBoundCall
 from dsel.rounded_texts import (
     about_percent,
     count_of,
     in_percent,
     part_in_percent,
 )
-from dsel.search.design.certificate_methods import DEFAULT_FOLDS
 from dsel.search.design.expected_bounds import Case, expected_terms
 from dsel.search.planning.plan_bound import (
     DISAGREEMENT_OF_ERROR,
@@ -71,21 +70,6 @@ MOST_TIMES: Final = 100
 
 
 WITHOUT_POOL: Final = "without a pool the first bound is smaller"
-
-
-class PlanBoundCall(NamedTuple):
-    """The call of `plan_bound` for the numbers of rows of a plan."""
-
-    n_labeled: int
-    n_unlabeled: int
-    n_candidates: int
-    options: dict[str, str]
-    """Other options by name, as in Python."""
-
-    def __str__(self) -> str:
-        options = {"n_candidates": str(self.n_candidates)} | self.options
-        listed = ", ".join(f"{name}={value}" for name, value in options.items())
-        return f"dsel.plan_bound({self.n_labeled}, {self.n_unlabeled}, {listed})"
 
 
 def smallest_limit(
@@ -187,7 +171,7 @@ def _expected_case(search: PlannedSearch, rate: float) -> Case | None:
         rate,
         rate,  # only the model of all rows depends on it
         fraction,
-        search.n_queries > 0,
+        search.n_queries,
     )
 
 
@@ -224,15 +208,15 @@ def plan_bound_call(search: PlannedSearch) -> PlanBoundCall | None:
     nested = search.method.is_nested and search.scheme.is_plain_random
     if case is None or not nested:
         return None
-    options = {"error": f"{ASKED_ERROR:g}"}
-    if not case.is_error:
-        options["class_share"] = f"{case.class_fraction:.3g}"
-    if search.scheme.n_folds != DEFAULT_FOLDS:
-        options["cv"] = str(search.scheme.n_folds)
-    if case.delta != USUAL_DELTA:
-        options["delta"] = f"{case.delta:.3g}"
     return PlanBoundCall(
-        case.n_labeled, case.n_unlabeled, max(1, case.n_candidates), options
+        n_labeled=case.n_labeled,
+        n_unlabeled=case.n_unlabeled,
+        n_candidates=case.n_candidates,
+        error=ASKED_ERROR,
+        class_share=None if case.is_error else case.class_fraction,
+        cv=search.scheme.n_folds,
+        delta=case.delta,
+        n_queries=case.n_queries,
     )
 
 
@@ -243,7 +227,7 @@ def describe_queries(search: PlannedSearch) -> str:
         return ""
     with_queries, without = (
         _expected_texts([each], ONE_FOLD, search.scheme.n_folds)
-        for each in (case, replace(case, has_queries=False))
+        for each in (case, replace(case, n_queries=0))
     )
     return (
         f"{count_of(search.n_queries, 'pool row')} to label, which may make the bound "

@@ -49,6 +49,7 @@ from dsel.search.running.cube_caveats import (
 )
 from dsel.search.running.fit_chosen import FittedModels
 from dsel.search.running.forecasts import (
+    estimate_disagreement,
     forecast_folds,
     forecast_queries,
     make_queries,
@@ -211,6 +212,10 @@ def make_choice(
         forecast=forecast,
         fold_forecast=fold_forecast,
         n_candidates=len(candidate_params),
+        n_folds=context.scheme.n_folds,
+        five_fold_disagreement=estimate_disagreement(
+            chosen, context.scheme.n_folds
+        ),
         fold_params=params_of_folds(chosen.fitted, candidate_params),
         # A grid that sets no parameter has a single candidate: the procedure itself.
         procedure=""

@@ -1,17 +1,23 @@
 """Queried rows, and the expected bounds of a plan with other queries or folds."""
 
 from dataclasses import replace
+from math import nan
 from typing import Final
 
 import numpy as np
 
 from dsel.losses.declared import DeclaredLosses
+from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import LossBounds, bound_models
 from dsel.losses.protocols import PlannedDelta
 from dsel.results import Certificate
 from dsel.results.choice_parts import FoldForecast
 from dsel.results.queries import LEAST_GAIN, Queries, QueryForecast
-from dsel.search.design.expected_bounds import Case, one_fold_terms
+from dsel.search.design.expected_bounds import (
+    Case,
+    five_fold_disagreement,
+    one_fold_terms,
+)
 from dsel.search.engine.jobs import JobContext
 from dsel.search.running.count_chosen import ChosenModels
 
@@ -118,6 +124,19 @@ def forecast_folds(
     if not bounds[best] <= holdout - LEAST_GAIN:
         return None
     return FoldForecast(best, bounds[best], best == n_folds)
+
+
+def estimate_disagreement(chosen: ChosenModels, n_folds: int) -> float:
+    """Return how often the model of all rows differs from one without 20% of them.
+
+    It is estimated from the models of all folds; NaN if the errors on a pool are not
+    counted.
+    """
+    pool_counts = chosen.pool_counts_of.get(ERROR_RATE.statistic)
+    if pool_counts is None or not pool_counts.n_rows or None not in chosen.models:
+        return nan
+    rate = float(np.mean(pool_counts.counts)) / pool_counts.n_rows
+    return five_fold_disagreement(rate, n_folds)
 
 
 def bounds_with_queries(

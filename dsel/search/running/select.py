@@ -42,6 +42,7 @@ from dsel.results.params_texts import params_text
 from dsel.results.records import read_attribute
 from dsel.rounded_texts import count_of, part_in_percent
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
+from dsel.search.design.expected_bounds import five_fold_disagreement
 from dsel.search.engine.counts import DataSizes
 from dsel.search.engine.pruning import margin_above
 from dsel.search.run_context.run_description import RunDescription
@@ -334,12 +335,44 @@ def choose(cube: xr.Dataset, criterion: str, delta: float | None = None) -> Choi
         {model_name: model},
         model_name,
         n_candidates=len(params),
+        n_folds=_planned_folds(cube),
+        five_fold_disagreement=_estimate_disagreement(ranking, candidate),
         caveats=collect_caveats(
             caveats_of(cube), make_caveats(Effect.INFO, notes[:MOST_CANDIDATES_NAMED])
         ),
         **largest_class(description.counted_classes),
         **constant_fields(description.constant if is_declared else None),
     )
+
+
+def _planned_folds(cube: xr.Dataset) -> int:
+    """Return the number of folds that were drawn; 0 if another run would differ.
+
+    A single fold is one of those that were drawn, and all of them have its size.
+    """
+    if names.PRIOR_SHARE in cube:
+        return 0
+    n_folds = int(cube.sizes.get(names.FOLD, 0))
+    if n_folds != 1:
+        return n_folds
+    if int(cube.get(names.N_GROUPS, 0)) or names.TRAIN_ROWS not in cube:
+        return 0
+    n_labeled, n_trained = int(cube[names.N_LABELED]), int(cube[names.TRAIN_ROWS].sum())
+    return round(n_labeled / (n_labeled - n_trained))
+
+
+def _estimate_disagreement(ranking: Evaluation, candidate: int) -> float:
+    """Return how often the model of all rows differs from one without 20% of them."""
+    counts = ranking.candidate_counts
+    if not {names.DISAGREEMENTS, names.POOL_ROWS} <= counts.keys():
+        return nan
+    differ, n_rows = (
+        counts[name][candidate].ravel()
+        for name in (names.DISAGREEMENTS, names.POOL_ROWS)
+    )
+    if len(differ) < 2 or n_rows.min() < 1 or differ.min() < 0:
+        return nan
+    return five_fold_disagreement(float(np.mean(differ / n_rows)), len(differ))
 
 
 def read_description(cube: xr.Dataset) -> RunDescription:
