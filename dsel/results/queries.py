@@ -24,7 +24,7 @@ from dsel.results.queried_labels import (
     notes_on_neither,
 )
 from dsel.results.records import NOT_KEPT, older_name
-from dsel.rounded_texts import count_of, in_percent
+from dsel.rounded_texts import about_percent, count_of, in_percent
 
 UNUSABLE: Final = -1
 """Code of a row whose label is missing or no class."""
@@ -77,7 +77,7 @@ class QueryForecast:
         """Return what queries would change, of these two bounds."""
         return (
             f"n_queries={self.n_rows} and labels of {self.n_rows} pool rows give the "
-            f"{OF_ALL} a bound of about {_upper(self.all_rows_bound)} in place of "
+            f"{OF_ALL} a bound of about {_about(self.all_rows_bound)} in place of "
             f"{_upper(all_rows_bound)}, the other one {_upper(self.one_fold_bound)} in "
             f"place of {_upper(one_fold_bound)}"
         )
@@ -301,14 +301,22 @@ class Queries:
         if not self.would_help:
             return (
                 f"labels of {rows} would hardly help: with them the bound of the "
-                f"{OF_ALL} would be about {_upper(self.expected)}, and it is "
+                f"{OF_ALL} would be about {self._expected_text()}, and it is "
                 f"{_upper(self.pool_only)} from the pool alone"
             )
         return (
             f"with labels of {rows} the bound of the {OF_ALL} will be about "
-            f"{_upper(self.expected)} if each model is right on half of them, and "
+            f"{self._expected_text()} if each model is right on half of them, and "
             f"{_upper(self.smallest)} at best"
         )
+
+    def _expected_text(self) -> str:
+        """Return the expected bound as text, rounded to the nearest, as no limit.
+
+        Where it is the bound from the pool alone, it is rounded up like this one.
+        """
+        is_equal = self.expected == self.pool_only
+        return _upper(self.expected) if is_equal else _about(self.expected)
 
     def _cost(self) -> str:
         """Return by how much queries raise the first bound; "" if they do not."""
@@ -319,6 +327,10 @@ class Queries:
             f". These queries raised the other bound from {before} to {now}, since "
             f"all bounds of a run share its confidence"
         )
+
+
+def _about(rate: float) -> str:
+    return about_percent(min(rate, 1.0))
 
 
 def _upper(rate: float) -> str:

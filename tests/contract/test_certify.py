@@ -18,6 +18,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, make_classificatio
 from sklearn.ensemble import HistGradientBoostingClassifier, VotingClassifier
 from sklearn.feature_selection import SelectFromModel
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.metrics import f1_score, make_scorer
 from sklearn.mixture import GaussianMixture
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, StratifiedKFold
 from sklearn.neighbors import KNeighborsClassifier
@@ -138,6 +139,39 @@ def test_certify__says_what_is_bounded_where_a_search_ranks_by_something_else():
         text = str(dsel.certify(search, X, y, loss=loss, random_state=0).choice)
         words = "GridSearchCV ranks by the accuracy, and the bound is about the misses"
         assert (words in " ".join(text.split())) is is_named
+
+
+def test_plan__names_every_search_that_ranks_by_something_else_than_is_bounded():
+    X, y = make_classification(60, 5, random_state=0)
+
+    def notes(loss, *searches):
+        grid = [{"model": [search]} for search in searches]
+        steps = Pipeline([("model", SVC())])
+        plan = dsel.plan_search(steps, grid, X, y, loss=loss, random_state=0)
+        return [note for note in plan.remarks if " ranks by " in note]
+
+    def search(scoring):
+        return GridSearchCV(SVC(), {"C": [1]}, scoring=scoring)
+
+    for loss, scoring, what in (
+        ("recall:1", "roc_auc", "misses of 1"), ("balanced", "f1", "balanced error"),
+        ("balanced", "precision", "balanced error"), ("recall:1", "recall", ""),
+        ("recall:1", "precision", "misses of 1"), ("balanced", "recall_macro", ""),
+        ("precision:1", "precision", ""), ("balanced", "balanced_accuracy", ""),
+        ("precision:1", "roc_auc", "false among predictions 1"),
+        ("cost:0>1=2,1>0=1", "roc_auc", "mean cost"),
+        ("recall:1", make_scorer(f1_score), ""),
+    ):  # fmt: skip
+        found = notes(loss, SVC(), search(scoring))  # the second candidate
+        assert len(found) == bool(what), (loss, scoring, found)
+        if what:
+            begin = f"GridSearchCV ranks by scoring={scoring!r}, and the bound is about"
+            assert found[0].startswith(f"{begin} the {what}")
+    several = notes("error", search("f1"), search("accuracy"), search("roc_auc"))
+    assert [note.split(",")[0] for note in several] == [
+        "GridSearchCV ranks by scoring='f1'",
+        "GridSearchCV ranks by scoring='roc_auc'",
+    ]
 
 
 def test_certify__of_texts_names_the_type_that_histogram_boosting_takes():

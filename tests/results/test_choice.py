@@ -174,6 +174,11 @@ def test_choice__advises_queries_where_they_are_expected_to_help(outcome):
         "10.0%"
     )
     assert advice in str(replace(plain, forecast=QueryForecast(50, 0.104, 0.15)))
+    # An estimate is rounded to the nearest, and limits are rounded up.
+    advised = str(replace(plain, forecast=QueryForecast(50, 0.10401, 0.15041)))
+    assert "of about 15.0% in place of 20.0%, the other one 10.5%" in " ".join(
+        advised.split()
+    )
     assert "n_queries" not in str(plain)  # nothing is known
     for few in (QueryForecast(50, 0.104, 0.1999), QueryForecast(3, 0.104, 0.15)):
         assert "n_queries" not in str(replace(plain, forecast=few))

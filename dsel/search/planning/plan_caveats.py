@@ -1,6 +1,6 @@
 """Caveats and assumptions of a plan's numbers, known before it runs."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from math import nan
 from typing import Any, Final
@@ -20,6 +20,8 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.data.targets import notes_on_copies, notes_on_similar_labels
 from dsel.errors import Correction, ShellOptions, UndecidedError
+from dsel.families.family import Candidate
+from dsel.losses.by_class import Precision, Recall
 from dsel.losses.declared import DeclaredLosses, FewRows
 from dsel.losses.protocols import Loss
 from dsel.losses.regression import ErrorQuantile, largest_fraction
@@ -32,7 +34,7 @@ from dsel.results.caveats import (
     make_caveats,
 )
 from dsel.results.certificate import LARGE, ONE_OF_EACH
-from dsel.rounded_texts import count_of, in_percent
+from dsel.rounded_texts import about_percent, count_of, in_percent
 from dsel.search.design.assumption_checks import DuplicatesAcrossFolds
 from dsel.search.design.baseline import note_on_positions
 from dsel.search.design.cv_schemes import CVScheme
@@ -86,41 +88,76 @@ BY_ACCURACY: Final = (None, "accuracy", "warn")
 LogisticRegressionCV in scikit-learn 1.9."""
 
 
+BY_CLASS: Final = ("balanced_accuracy", "recall_macro")
+"""Values of `scoring` that give all classes the same weight, which suits a loss by
+class."""
+BY_LOSS: Final[Mapping[type[Loss], str]] = {Recall: "recall", Precision: "precision"}
+"""The value of `scoring` that ranks by a loss of one class."""
+
+
 def notes_on_scoring(search_inputs: SearchInputs, losses: DeclaredLosses) -> list[str]:
-    """Return a note about a search that ranks by something else than is bounded."""
+    """Return notes about searches that rank by something else than is bounded."""
     if losses.main.is_regression:
         return []
-    with_scoring = [
-        estimator
-        for candidate in search_inputs.candidates[:1]
+    what = losses.main.title[:1].lower() + losses.main.title[1:]
+    notes = list[str]()
+    for kind, scoring in _scorings(search_inputs.candidates):
+        is_accuracy = isinstance(scoring, str | None) and scoring in BY_ACCURACY
+        shown = "the accuracy" if is_accuracy else f"scoring={show(scoring)}"
+        if losses.is_about_error and not is_accuracy:
+            notes.append(
+                f"{kind} ranks by {shown}, and the bound is about the error, the share "
+                f"of wrong predictions; for another bound pass loss='balanced', "
+                f"'recall:CLASS' or 'precision:CLASS'"
+            )
+        # Nobody knows what a scorer of a user's own ranks by.
+        suits = not isinstance(scoring, str | None) or scoring in (
+            *BY_CLASS,
+            BY_LOSS.get(type(losses.main)),
+        )
+        if not (losses.is_about_error or (suits and not is_accuracy)):
+            note = f"{kind} ranks by {shown}, and the bound is about the {what}"
+            if not losses.main.is_cost:
+                note += (
+                    f"; scoring='balanced_accuracy' in {kind} gives all classes the "
+                    f"same weight"
+                )
+            notes.append(note)
+    return notes
+
+
+def _scorings(candidates: Iterable[Candidate]) -> list[tuple[str, Any]]:
+    """Return the kinds of searches inside of candidates, with their `scoring`."""
+    scorings = dict[tuple[str, str], tuple[str, Any]]()
+    seen = set[tuple[Any, ...]]()
+    for candidate in candidates:
+        # A grid may list searches, set them as a part, or set their scoring. Other
+        # values, of which there may be thousands, change none of this.
+        settings = map(_part_of_search, candidate.params.items())
+        parts = type(candidate.estimator), *settings
+        if candidate.params and parts in seen:
+            continue
+        seen.add(parts)
         for estimator in (
             candidate.estimator,
             *candidate.estimator.get_params().values(),
-        )
-        if hasattr(estimator, "fit") and not isinstance(estimator, type)
-        # Only learners with inner folds choose by `scoring`; others, such as
-        # HistGradientBoostingClassifier, merely decide by it when to stop.
-        if hasattr(estimator, "cv")
-    ]
-    scorings = {
-        type(estimator).__name__: getattr(estimator, "scoring", None)
-        for estimator in with_scoring
-    }
-    by_accuracy = [kind for kind, scoring in scorings.items() if scoring in BY_ACCURACY]
-    if losses.is_about_error:
-        return [
-            f"{kind} ranks by scoring={show(scoring)}, and the bound is about the "
-            f"error, the share of wrong predictions; for another bound pass "
-            f"loss='balanced', 'recall:CLASS' or 'precision:CLASS'"
-            for kind, scoring in scorings.items()
-            if kind not in by_accuracy
-        ]
-    what = losses.main.title[:1].lower() + losses.main.title[1:]
-    return [
-        f"{kind} ranks by the accuracy, and the bound is about the {what}; "
-        f"scoring='balanced_accuracy' in {kind} gives all classes the same weight"
-        for kind in by_accuracy
-    ]
+        ):
+            # Only learners with inner folds choose by `scoring`; others, such as
+            # HistGradientBoostingClassifier, merely decide by it when to stop.
+            is_estimator = hasattr(estimator, "fit") and not isinstance(estimator, type)
+            if is_estimator and hasattr(estimator, "cv"):
+                kind = type(estimator).__name__
+                scoring = getattr(estimator, "scoring", None)
+                scorings[kind, repr(scoring)] = kind, scoring
+    return [*scorings.values()]
+
+
+def _part_of_search(item: tuple[str, Any]) -> tuple[str, Any]:
+    """Return what of a parameter may change which search a candidate is."""
+    name, value = item
+    if name.endswith("scoring"):
+        return name, repr(value)
+    return name, id(value) if hasattr(value, "fit") else None
 
 
 def plan_caveats(
@@ -462,7 +499,7 @@ def note_on_possible_bound(search: PlannedSearch, most: float = LARGE) -> str:
     of_fewer = smallest_limit(search, n_folds=k)
     # How many rows of a class a fold has depends on the draw.
     if of_fewer < limit and search.context.losses.is_about_error:
-        fewer = f", and with fewer folds, cv={k}, about {in_percent(of_fewer)}"
+        fewer = f", and with fewer folds, cv={k}, about {about_percent(of_fewer)}"
     return (
         f"with {count_of(n_rows, unit)}{of_class} in {search.scheme.n_folds} folds the "
         f"bound is {in_percent(limit)} or more even if no model makes an error{fewer}; "

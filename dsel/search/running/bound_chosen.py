@@ -213,9 +213,7 @@ def make_choice(
         fold_forecast=fold_forecast,
         n_candidates=len(candidate_params),
         n_folds=context.scheme.n_folds,
-        five_fold_disagreement=estimate_disagreement(
-            chosen, context.scheme.n_folds
-        ),
+        five_fold_disagreement=estimate_disagreement(chosen, context.scheme.n_folds),
         fold_params=params_of_folds(chosen.fitted, candidate_params),
         # A grid that sets no parameter has a single candidate: the procedure itself.
         procedure=""

@@ -132,7 +132,7 @@ def estimate_disagreement(chosen: ChosenModels, n_folds: int) -> float:
     It is estimated from the models of all folds; NaN if the errors on a pool are not
     counted.
     """
-    pool_counts = chosen.pool_counts_of.get(ERROR_RATE.statistic)
+    pool_counts = chosen.on_pool.counts_of.get(ERROR_RATE.statistic)
     if pool_counts is None or not pool_counts.n_rows or None not in chosen.models:
         return nan
     rate = float(np.mean(pool_counts.counts)) / pool_counts.n_rows
