@@ -11,7 +11,7 @@ import pandas as pd
 import xarray as xr
 
 from dsel.checks import attribute_error, did_you_mean, explain_unknown
-from dsel.errors import names_of
+from dsel.old_names import names_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

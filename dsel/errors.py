@@ -1,16 +1,14 @@
 """Exceptions and warnings that a caller may want to catch, and functions to warn."""
 
 import errno
-import functools
 import os
 import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from operator import attrgetter
 from types import FrameType
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, NamedTuple, TypeVar
 
 from typing_extensions import TypeAliasType
 
@@ -376,64 +374,6 @@ def hide_url_queries(text: str) -> str:
     "403, url='https://host/pool/zarr.json?...'"
     """
     return re.sub(r"""(://[^\s?'"]*\?)[^\s'"]*""", r"\1...", text)
-
-
-NEW_NAMES: Final = "0.4"
-"""The first version that lacks the old names."""
-
-
-def warn_of_old_name(old: str, new: str) -> None:
-    """Warn, at the user's call of dsel, that it used a name of 0.2."""
-    text = f"`{old}` is now called `{new}`; the old name goes with dsel {NEW_NAMES}."
-    warn(text, FutureWarning)
-
-
-class OldName:
-    """An attribute that has another name now; its old name reads it and warns."""
-
-    def __init__(self, new: str, read: Callable[[Any], Any] | None = None) -> None:
-        self.new = new
-        self.read = read or attrgetter(new)
-        self.__doc__ = f"Old name of `{new}`, which goes with dsel {NEW_NAMES}."
-
-    @classmethod
-    def by_model(cls, name: str) -> "OldName":
-        """Return the old name of a dict of an attribute of each bounded model."""
-        new = f"bounded_models[...].{name}"
-        return cls(new, lambda choice: choice.by_model(name))
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self.old = name
-
-    def __get__(self, record: object, owner: type | None = None) -> Any:
-        if record is None:
-            return self
-        warn_of_old_name(self.old, self.new)
-        return self.read(record)
-
-
-def names_of(kind: type) -> list[str]:
-    """Return the names of a type's attributes, without old ones."""
-    return [
-        name for name in dir(kind) if not isinstance(getattr(kind, name, None), OldName)
-    ]
-
-
-def read_old_arguments(**new_names: str) -> Callable[[Function], Function]:
-    """Return a decorator that reads arguments by their old names, too, and warns."""
-
-    def decorate(function: Function) -> Function:
-        @functools.wraps(function)
-        def call(*args: Any, **params: Any) -> Any:
-            for old, new in new_names.items():
-                if old in params and new not in params:
-                    warn_of_old_name(old, new)
-                    params[new] = params.pop(old)
-            return function(*args, **params)
-
-        return cast(Function, call)
-
-    return decorate
 
 
 def warn(message: str, category: type[DselWarning | FutureWarning]) -> None:

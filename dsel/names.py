@@ -215,6 +215,9 @@ BOUND: Final = "bound"
 UNCOUNTED: Final = -1
 """Integer in place of a count that was not made, in computations and in files."""
 
+NO_CLASS: Final = -1
+"""Code of a label or prediction that is no class of the plan, as is any below it."""
+
 STATUS_DONE: Final = 0
 STATUS_PRUNED: Final = 1
 STATUS_FAILED: Final = 2

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from packaging.version import Version
 
-from dsel.errors import NEW_NAMES, warn_of_old_name
+from dsel.old_names import NEW_NAMES, warn_of_old_name
 
 ROOT = Path(__file__).parents[1]
 SCHEMAS = {

@@ -15,7 +15,7 @@ from dsel import checks
 from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.bounds.binomial import mean_outward, sum_outward, upper_limits
 from dsel.bounds.shares import LABEL_SHARE, fold_deltas
-from dsel.errors import read_old_arguments
+from dsel.old_names import read_old_arguments
 
 
 class BoundTerms(NamedTuple):

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from dsel import names
 from dsel.arrays import Bools, Floats
-from dsel.errors import AllFitsFailedError, OldName
+from dsel.errors import AllFitsFailedError
+from dsel.old_names import OldName
 
 TIE_TOLERANCE: Final = 1e-12
 """Relative difference up to which two numbers count as equal: means of the same rates,

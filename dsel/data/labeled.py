@@ -52,6 +52,7 @@ from dsel.data.identity import content_hash
 from dsel.data.kinds import LARGEST_EXACT
 from dsel.data.pool import Pool
 from dsel.errors import NewFile, RowError, UndecidedError
+from dsel.names import NO_CLASS
 from dsel.rounded_texts import count_of
 from dsel.typing import AnyArray, LabelsLike, RowsLike
 
@@ -591,16 +592,16 @@ def codes_of(predictions: AnyArray, classes: AnyArray) -> Integers:
     kinds = {type_of_labels(predictions), type_of_labels(classes)}
     if len(kinds) == 1 and kinds != {"O"}:
         near = np.searchsorted(classes, predictions).clip(max=len(classes) - 1)
-        codes = np.where(classes[near] == predictions, near, -1)
+        codes = np.where(classes[near] == predictions, near, NO_CLASS)
     else:
         code_of = {label: code for code, label in enumerate(classes.tolist())}
         codes = np.array(
-            [code_of.get(label, -1) for label in predictions.tolist()], int
+            [code_of.get(label, NO_CLASS) for label in predictions.tolist()], int
         )
     unknown = np.flatnonzero(~are_classes(codes))
     for row, prediction in zip(unknown, predictions[unknown].tolist(), strict=True):
         digest = blake2b(repr(prediction).encode(), digest_size=7).digest()
-        codes[row] = -2 - int.from_bytes(digest)
+        codes[row] = NO_CLASS - 1 - int.from_bytes(digest)
     return np.asarray(codes, dtype=np.int64)
 
 

@@ -43,13 +43,8 @@ from dsel.data.frames import (
 from dsel.data.identity import content_hash, row_hashes
 from dsel.data.pool_parts import POOL, Blocks, Origin, RowFilter, StoredSchema
 from dsel.data.row_random import FITTING_STREAM, row_random_at
-from dsel.errors import (
-    OldName,
-    PoolChangedError,
-    PoolRowError,
-    RowError,
-    reach_and_read,
-)
+from dsel.errors import PoolChangedError, PoolRowError, RowError, reach_and_read
+from dsel.old_names import OldName
 from dsel.rounded_texts import count_of
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.submission import results_in_order

@@ -16,7 +16,7 @@ from dsel.data.row_random import (
     HOLDOUT_STREAM,
     row_random,
 )
-from dsel.errors import OldName
+from dsel.old_names import OldName
 from dsel.rounded_texts import count_of, name_folds
 
 SplitIndex = NewType("SplitIndex", int)

@@ -20,7 +20,7 @@ from dsel.data.cache import ByteCache, LastUseCache
 from dsel.data.identity import exact_text
 from dsel.data.pool import Pool
 from dsel.data.splits import Number_co, Split
-from dsel.errors import OldName
+from dsel.old_names import OldName
 from dsel.results.fit_messages import FitMessage, FitProblem
 from dsel.typing import SplitNumbers
 

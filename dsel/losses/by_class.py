@@ -41,6 +41,7 @@ from dsel.losses.protocols import (
     Statistic,
     smallest_sum,
 )
+from dsel.names import NO_CLASS
 from dsel.rounded_texts import count_of, floor_percent
 
 USEFUL_CLASS_LIMIT = 0.05
@@ -110,10 +111,12 @@ class ClassTable(Statistic):
     def _cross(self, first: Integers, second: Integers) -> Integers:
         """Return the number of rows by two class codes, (C + 1, C + 1)."""
         size = len(self.classes) + 1
-        # Any code below 0 is no class. The index -1 takes the last entry, that of other
-        # classes.
+        # Any code below 0 is no class. NO_CLASS as an index takes the last entry, that
+        # of other classes.
         positions = np.append(self.positions, size - 1)
-        row, column = (positions[np.maximum(codes, -1)] for codes in (first, second))
+        row, column = (
+            positions[np.maximum(codes, NO_CLASS)] for codes in (first, second)
+        )
         return np.bincount(size * row + column, minlength=size**2).reshape(size, size)
 
     def narrow(self, tables: NDArray[Any], classes: Sequence[object]) -> NDArray[Any]:

@@ -31,6 +31,7 @@ from dsel.losses.protocols import (
     no_predictions,
     stack_folds,
 )
+from dsel.names import NO_CLASS
 
 LOSS_CHECK_ROWS: Final = 200
 """Most labeled rows on which a plan tries a loss."""
@@ -99,9 +100,9 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
         rng.integers(0, n_classes, n) if not loss.is_regression else rng.normal(size=n)
     )
     rows = Rows(rng.normal(size=(n, 3)), targets)
-    fold_rows = np.array_split(np.arange(60 * n_folds), n_folds)
-    counts = [_check_fold(loss, rows, row_numbers, rng) for row_numbers in fold_rows]
-    n_rows = np.array([len(row_numbers) for row_numbers in fold_rows])
+    rows_by_fold = np.array_split(np.arange(60 * n_folds), n_folds)
+    counts = [_check_fold(loss, rows, row_numbers, rng) for row_numbers in rows_by_fold]
+    n_rows = np.array([len(row_numbers) for row_numbers in rows_by_fold])
     folds = FoldCounts(stack_folds(counts), n_rows)
     pool_counts = _count_pool(loss, folds, n_classes, rng)
     _check_bounds(loss, folds, pool_counts)
@@ -162,14 +163,14 @@ def _check_fold(
             f"where nothing is predicted, got {score} and {worst}."
         )
     if not loss.is_regression:
-        other = np.full_like(y, -1)
+        other = np.full_like(y, NO_CLASS)
         is_same = score_rows(loss, labeled, other) == worst and np.array_equal(
             count_rows(statistic, labeled, other), count_rows(statistic, labeled, none)
         )
         if not is_same:
             raise ValueError(
                 f"{name}.count and {type(loss).__name__}.score must take every code "
-                f"below 0 as no prediction, but differ for -1 and {none[0]}."
+                f"below 0 as no prediction, but differ for {NO_CLASS} and {none[0]}."
             )
     error_score = score_from_errors(loss, n_wrong, len(y))
     if error_score is not None and not np.isclose(error_score, score):
@@ -198,7 +199,7 @@ def _count_pool(
     pairs = []
     for counts_on_fold in folds.counts:
         is_same = rng.random(n) < 0.9
-        fold_predictions = np.where(is_same, all_rows_predictions, draw(-1))
+        fold_predictions = np.where(is_same, all_rows_predictions, draw(NO_CLASS))
         blocks = [
             count_pair(
                 statistic,
@@ -302,10 +303,10 @@ def _draw_cases(
     """Return triples of a class and the predictions of two models; none of numbers."""
     if loss.is_regression:
         return []
-    codes = range(-1, n_classes)  # a prediction may be no class
+    codes = range(NO_CLASS, n_classes)  # a prediction may be no class
     if n_classes * len(codes) ** 2 <= MOST_CASES:
         return list(product(range(n_classes), codes, codes))
-    cases = rng.integers([0, -1, -1], n_classes, size=(MOST_CASES, 3))
+    cases = rng.integers([0, NO_CLASS, NO_CLASS], n_classes, size=(MOST_CASES, 3))
     return [tuple(case) for case in cases.tolist()]
 
 

@@ -24,7 +24,7 @@ from dsel.bounds.cross_validation import BoundTerms, upper_pool_rows
 from dsel.bounds.holdout import expected_holdout_bound
 from dsel.bounds.queried_differences import QUERY_SHARES
 from dsel.bounds.shares import LABEL_SHARE
-from dsel.errors import OldName
+from dsel.old_names import OldName
 
 Predictions = NDArray[Any]
 """Predictions: class codes of the plan (codes below 0 are no class), or numbers of a

@@ -15,10 +15,11 @@ from typing_extensions import TypeAliasType
 from dsel import names
 from dsel.cards import mark_code
 from dsel.checks import check_path, show
-from dsel.errors import Words, read_old_arguments, reword
+from dsel.errors import Words, reword
 from dsel.files import check_free, check_no_link, whole_file
 from dsel.losses.by_class import Recall
 from dsel.losses.texts import loss_of_text
+from dsel.old_names import read_old_arguments
 from dsel.plots import plot_comparison
 from dsel.plots.bars import estimate_name
 from dsel.plots.spread import (

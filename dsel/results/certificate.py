@@ -11,11 +11,11 @@ from math import floor, isfinite, isinf, isnan, log10, nan
 from typing import Any, Final, TypedDict
 
 from dsel.cards import ShownRow
-from dsel.errors import OldName
 from dsel.losses.calls import rate_beyond
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.protocols import Loss, RowSentence
 from dsel.losses.texts import loss_of_text
+from dsel.old_names import OldName
 from dsel.results import certificate_texts, records
 from dsel.results.assumptions import ALWAYS, IN_SHORT, LOST, Assumption, full_list
 from dsel.results.caveats import (
@@ -59,7 +59,7 @@ class OriginFields(TypedDict, total=False):
 
     label_term: float
     disagreement_term: float
-    fold_rows: int
+    n_fold_rows: int
     fold_delta: float
     trained_on: str
 
@@ -147,7 +147,7 @@ class Certificate(Renderable):
     """The estimate without folds whose fit failed; None if none failed."""
     fold: int | None = None
     """Fold that the model was trained without; None if it was trained on all rows."""
-    fold_rows: int = 0
+    n_fold_rows: int = field(default=0, metadata=older_name("fold_rows"))
     """Rows of that fold that were counted; 0 in a record of an older version."""
     fold_delta: float = nan
     """Part of delta at which the rows of the fold bound the model; NaN if it was

@@ -206,11 +206,11 @@ def terms_text(bound: "Certificate") -> str:
     is_of_one_model = not (bound.is_estimate or bound.divides_delta)
     if is_of_one_model and bound.fold is not None:
         tested = name_folds(bound.fold)
-        if bound.fold_rows and bound.n_groups:
-            tested = f"one row of {count_of(bound.fold_rows, 'group')} of {tested}"
+        if bound.n_fold_rows and bound.n_groups:
+            tested = f"one row of {count_of(bound.n_fold_rows, 'group')} of {tested}"
         # Other losses, such as the misses of a class, count some of these rows.
-        elif bound.fold_rows and (bound.loss == "error" or bound.is_tolerance):
-            tested = f"the {count_of(bound.fold_rows, 'row')} of {tested}"
+        elif bound.n_fold_rows and (bound.loss == "error" or bound.is_tolerance):
+            tested = f"the {count_of(bound.n_fold_rows, 'row')} of {tested}"
         text = f"from {errors} on {tested}, which the model had not seen"
         if isfinite(bound.fold_delta):
             text += f", at delta={bound.fold_delta:.3g} of {bound.delta:g}"

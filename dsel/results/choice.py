@@ -12,7 +12,8 @@ from typing import Any, Final, NoReturn, Self, TypeVar
 from dsel.arrays import ArrayLike
 from dsel.cards import ShownRow
 from dsel.checks import attribute_error, check_choice, check_truth
-from dsel.errors import OldName, Words, names_of, reword
+from dsel.errors import Words, reword
+from dsel.old_names import OldName, names_of
 from dsel.option_values import ALL_ROWS
 from dsel.results import choice_texts, records
 from dsel.results.baseline_comparison import BaselineComparison

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pandas as pd
 
 from dsel.cards import ShownRow
-from dsel.errors import OldName
+from dsel.old_names import OldName
 from dsel.results.bounded_values import BoundedValues, report_frame
 from dsel.results.caveats import (
     POOLED,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from dsel.cards import ShownRow
 from dsel.checks import attribute_error
-from dsel.errors import names_of
+from dsel.old_names import names_of
 from dsel.results.assumptions import STATEMENTS, Assumption, assumption_rows
 from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.caveats import caveat_rows, texts_that_void_nothing, warnings_first

@@ -13,7 +13,7 @@ from dsel.arrays import ArrayLike
 from dsel.bounds import mean_difference_limit, queried_all_rows, sign_test_limit
 from dsel.bounds.queried_differences import QUERY_SHARES
 from dsel.cards import ShownRow
-from dsel.errors import OldName
+from dsel.old_names import OldName
 from dsel.results.queried_labels import (
     FINAL,
     LabelRules,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final, NoReturn, Self
 
 from dsel.cards import NAME_WIDTH, ShownRow, render_card
 from dsel.checks import attribute_error
-from dsel.errors import OldName, Words, names_of, reword
+from dsel.errors import Words, reword
+from dsel.old_names import OldName, names_of
 from dsel.results import records
 from dsel.rounded_texts import terminal_width, wrap_line
 

@@ -15,7 +15,7 @@ from threading import Event, Lock, Thread
 from typing import Any, Final, NamedTuple
 
 from dsel.checks import check_integer, show
-from dsel.errors import OldName
+from dsel.old_names import OldName
 from dsel.runtime.tasks import is_task
 
 OnProgress = Callable[[int, int | None], None]

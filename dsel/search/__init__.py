@@ -20,8 +20,8 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
    of them is deployed
 9. `running.count_chosen.count_chosen` counts on which pool rows these models differ;
    `engine.count_batch.ChosenCountBatch.run` does it for some slices, on a worker
-10. `running.bound_chosen.bound_chosen` bounds both models by the loss of the plan, and
-    `running.bound_chosen.make_choice` makes the choice of them, with advice
+10. `running.bound_chosen.make_choice` makes the choice of both models, with advice:
+    `running.bound_chosen.bound_chosen` bounds them by the loss of the plan
 
 Steps 8 to 10 are made by `running.nested.certify_choices`, also for choices that were
 made without fits. What a worker runs is called by `dsel.runtime.tasks.run_here`, and
@@ -32,7 +32,7 @@ candidates, how they are pruned, which models are trained, and which options it 
 A search by another certificate than the nested one, or by an estimate, takes
 `running.exhaustive.search_exhaustively` in the place of step 4: its loop, in
 `engine.exhaustive_search`, extends that of step 5 and counts on the pool for all
-candidates, and `running.select.choose` reads the bound (`bound_chosen` that of a
+candidates, and `running.select.choose` reads the bound (`make_choice` that of a
 regressor by a hold-out set).
 
 The packages; each imports only from lines below its own::

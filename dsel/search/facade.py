@@ -23,11 +23,11 @@ from dsel.candidates import Grid, takes_nan, with_learner_tags
 from dsel.checks import explain_unknown
 from dsel.data.groups import take_groups, without_column
 from dsel.data.lazy import LazyScore, takes_dask_arrays
-from dsel.errors import names_of
 from dsel.families.estimator_kinds import FittedAttributes, last_step
 from dsel.families.fit_arguments import RoutedFit, check_fit_names
 from dsel.families.predictions import flat_predictions
 from dsel.losses.protocols import Loss
+from dsel.old_names import names_of
 from dsel.results.candidate_tables import cv_results
 from dsel.results.choice import NAMES_IN_OUTCOME
 from dsel.results.cube import is_list

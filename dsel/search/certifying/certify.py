@@ -16,9 +16,10 @@ from sklearn.model_selection import KFold
 
 from dsel.arrays import Estimator, RandomState
 from dsel.checks import explain_unknown, show, show_model
-from dsel.errors import Words, rename_in_errors, warn_of_old_name
+from dsel.errors import Words, rename_in_errors
 from dsel.families.estimator_kinds import is_fitted
 from dsel.losses.protocols import Loss
+from dsel.old_names import warn_of_old_name
 from dsel.results.caveats import Caveat, Effect
 from dsel.results.prefit_certificate import PrefitCertificate
 from dsel.runtime.progress import Progress, check_verbose

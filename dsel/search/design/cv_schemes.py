@@ -29,7 +29,7 @@ from dsel.data.splits import (
     random_folds,
     splits_of_cv,
 )
-from dsel.errors import OldName
+from dsel.old_names import OldName
 from dsel.rounded_texts import count_of
 from dsel.typing import SplitsLike
 

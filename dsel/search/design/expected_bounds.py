@@ -161,8 +161,8 @@ def _mean_smallest_limit(case: Case, deltas: Floats) -> float:
     Folds of one size and one delta have the same distribution.
     """
     sizes = case.fold_sizes(len(deltas))
-    fold_rows = [rows for rows, n_alike in sizes for _ in range(n_alike)]
-    alike = Counter(zip(fold_rows, deltas.tolist(), strict=True))
+    n_rows_by_fold = [rows for rows, n_alike in sizes for _ in range(n_alike)]
+    alike = Counter(zip(n_rows_by_fold, deltas.tolist(), strict=True))
     tables = []
     for (rows, delta), n_alike in alike.items():
         counts, probabilities = likely_counts(rows, case.error)

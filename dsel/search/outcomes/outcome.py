@@ -17,10 +17,11 @@ from dsel.cards import ShownRow, render_card
 from dsel.checks import attribute_error, check_choice, explain_unknown
 from dsel.data.labeled import LabeledRows
 from dsel.data.lazy import apply_by_block, score_predictions
-from dsel.errors import DselWarning, GuaranteeWarning, names_of, warn
+from dsel.errors import DselWarning, GuaranteeWarning, warn
 from dsel.families.predictions import flat_predictions
 from dsel.losses.protocols import Loss
 from dsel.names import CHOICE, N_LABELED
+from dsel.old_names import names_of
 from dsel.option_values import MONITOR_LEVEL
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.baseline_comparison import BaselineComparison

@@ -19,6 +19,7 @@ from dsel.data.open import open_pool
 from dsel.errors import GuaranteeWarning, warn
 from dsel.families.estimator_kinds import check_model_is_fitted, is_classifier
 from dsel.families.predictions import predict_rows
+from dsel.names import NO_CLASS
 from dsel.results.place import Place
 from dsel.results.rows import write_rows
 from dsel.search.outcomes.outcome import Outcome
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 PREDICTED_ROWS: Final = 2**14
 """Rows that a model predicts at once."""
-STORED: Final = {"label": ("int32", -1), "value": ("float64", np.nan)}
+STORED: Final = {"label": ("int32", NO_CLASS), "value": ("float64", np.nan)}
 """Type and fill value of class codes and of numbers."""
 TEXT: Final = ("str", "")
 """Type and fill value of labels as texts."""

@@ -14,8 +14,8 @@ from dsel.arrays import Floats
 from dsel.cards import ShownRow, render_card
 from dsel.checks import attribute_error, check_integer
 from dsel.data.splits import OuterNumber, all_rows_split
-from dsel.errors import OldName, names_of
 from dsel.families.family import FitId
+from dsel.old_names import OldName, names_of
 from dsel.results.caveats import texts_that_void_nothing
 from dsel.results.choice import NAMES_IN_OUTCOME
 from dsel.results.cube import GridAxes

@@ -58,6 +58,83 @@ from dsel.search.running.procedures import best_params, name_procedure
 from dsel.typing import Options
 
 
+def make_choice(
+    search: PlannedSearch,
+    search_counts: SearchCounts,
+    chosen: ChosenModels,
+    description: RunDescription,
+) -> Choice:
+    """Bound the chosen models, and return the choice of them, with advice about it."""
+    context, planned_delta = search.context, search.planned_delta
+    losses, candidate_params = context.losses, search.axes.candidates
+    bounded = bound_chosen(
+        context,
+        chosen,
+        description,
+        method=search.method,
+        planned_delta=planned_delta,
+        candidate_params=candidate_params,
+        deploy=search.deploy,
+    )
+    # The fit of all rows may have failed; the bound of a fold holds all the same.
+    deployed = bounded[search.deploy if search.deploy in bounded else ONE_FOLD]
+    expected_holdout = losses.expected_holdout(
+        chosen.fitted.fold_counts_of[losses.main.statistic], planned_delta.delta
+    )
+    advice = advise_on_choice(
+        context,
+        search_counts,
+        chosen,
+        bounded,
+        deployed,
+        delta=search.delta,
+        candidate_params=candidate_params,
+        is_halved=search.is_halved,
+    )
+    queries = None
+    if search.n_queries and ALL_ROWS in bounded:
+        queries = make_queries(context, planned_delta, chosen, search.n_queries)
+    forecast = advice.call_safely(
+        forecast_queries,
+        context,
+        planned_delta,
+        chosen,
+        in_groups=search.row_groups is not None,
+    )
+    fold_forecast = advice.call_safely(
+        forecast_folds,
+        context,
+        planned_delta,
+        len(candidate_params),
+        bounded[ONE_FOLD].certificate,
+        expected_holdout,
+    )
+    return Choice(
+        criterion=search.criterion.name,
+        criterion_value=float(search_counts.fold_scores[deployed.candidate].mean()),
+        bounded_models=bounded,
+        deploy=deployed.name,
+        expected_holdout=expected_holdout,
+        caveats=caveats_of_choice(
+            drop_finite_tolerances(description.caveats, losses, bounded), advice.caveats
+        ),
+        queries=queries,
+        forecast=forecast,
+        fold_forecast=fold_forecast,
+        n_candidates=len(candidate_params),
+        n_folds=context.scheme.n_folds,
+        five_fold_disagreement=estimate_disagreement(chosen, context.scheme.n_folds),
+        fold_params=params_of_folds(chosen.fitted, candidate_params),
+        # A grid that sets no parameter has a single candidate: the procedure itself.
+        procedure=""
+        if candidate_params[deployed.candidate]
+        else name_procedure(chosen.models_by_name[deployed.name]),
+        renamings=search.renamings,
+        **largest_class(description.counted_classes),
+        **constant_fields(description.constant),
+    )
+
+
 def bound_chosen(
     context: JobContext,
     chosen: ChosenModels,
@@ -154,75 +231,6 @@ def advise_on_model(
     )
     advice.add(caveats_of_unranked_searches, context.labeled, model)
     return advice
-
-
-def make_choice(
-    search: PlannedSearch,
-    search_counts: SearchCounts,
-    chosen: ChosenModels,
-    bounded: Mapping[str, BoundedModel],
-    description: RunDescription,
-) -> Choice:
-    """Return the choice of a search from its bounded models, with advice about it."""
-    context, planned_delta = search.context, search.planned_delta
-    losses, candidate_params = context.losses, search.axes.candidates
-    # The fit of all rows may have failed; the bound of a fold holds all the same.
-    deployed = bounded[search.deploy if search.deploy in bounded else ONE_FOLD]
-    expected_holdout = losses.expected_holdout(
-        chosen.fitted.fold_counts_of[losses.main.statistic], planned_delta.delta
-    )
-    advice = advise_on_choice(
-        context,
-        search_counts,
-        chosen,
-        bounded,
-        deployed,
-        delta=search.delta,
-        candidate_params=candidate_params,
-        is_halved=search.is_halved,
-    )
-    queries = None
-    if search.n_queries and ALL_ROWS in bounded:
-        queries = make_queries(context, planned_delta, chosen, search.n_queries)
-    forecast = advice.call_safely(
-        forecast_queries,
-        context,
-        planned_delta,
-        chosen,
-        in_groups=search.row_groups is not None,
-    )
-    fold_forecast = advice.call_safely(
-        forecast_folds,
-        context,
-        planned_delta,
-        len(candidate_params),
-        bounded[ONE_FOLD].certificate,
-        expected_holdout,
-    )
-    return Choice(
-        criterion=search.criterion.name,
-        criterion_value=float(search_counts.fold_scores[deployed.candidate].mean()),
-        bounded_models=bounded,
-        deploy=deployed.name,
-        expected_holdout=expected_holdout,
-        caveats=caveats_of_choice(
-            drop_finite_tolerances(description.caveats, losses, bounded), advice.caveats
-        ),
-        queries=queries,
-        forecast=forecast,
-        fold_forecast=fold_forecast,
-        n_candidates=len(candidate_params),
-        n_folds=context.scheme.n_folds,
-        five_fold_disagreement=estimate_disagreement(chosen, context.scheme.n_folds),
-        fold_params=params_of_folds(chosen.fitted, candidate_params),
-        # A grid that sets no parameter has a single candidate: the procedure itself.
-        procedure=""
-        if candidate_params[deployed.candidate]
-        else name_procedure(chosen.models_by_name[deployed.name]),
-        renamings=search.renamings,
-        **largest_class(description.counted_classes),
-        **constant_fields(description.constant),
-    )
 
 
 def params_of_folds(
@@ -383,7 +391,7 @@ def fields_of_one_fold(
         fold_delta = float(fold_deltas(label_delta, scheme.n_folds)[fold])
     return NumberFields(
         label_term=bounds.one_fold_bound,
-        fold_rows=len(split.test_rows),
+        n_fold_rows=len(split.test_rows),
         fold_delta=fold_delta,
         trained_on=_training_text(
             len(split.train_rows) / context.labeled.n_rows,

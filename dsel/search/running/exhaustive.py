@@ -36,7 +36,7 @@ from dsel.search.run_context.run import (
     replay_counts,
 )
 from dsel.search.run_context.run_description import describe_run, make_data_sizes
-from dsel.search.running.bound_chosen import bound_chosen, make_choice
+from dsel.search.running.bound_chosen import make_choice
 from dsel.search.running.count_chosen import ChosenModels
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import make_cube_of_run
@@ -107,18 +107,7 @@ def search_exhaustively(run: Run) -> Outcome:
                 )
                 if chosen is None:  # its worker is gone, and it is fitted again
                     continue
-                bounded = bound_chosen(
-                    context,
-                    chosen,
-                    description,
-                    method=search.method,
-                    planned_delta=search.planned_delta,
-                    candidate_params=search.axes.candidates,
-                    deploy=search.deploy,
-                )
-                choice = make_choice(
-                    search, search_counts, chosen, bounded, description
-                )
+                choice = make_choice(search, search_counts, chosen, description)
                 models = chosen.models_by_name
                 cube = make_cube_of_run(
                     search, search_counts, description, choice, chosen

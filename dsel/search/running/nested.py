@@ -37,7 +37,7 @@ from dsel.search.run_context.run import (
     replay_counts,
 )
 from dsel.search.run_context.run_description import RunDescription, describe_run
-from dsel.search.running.bound_chosen import bound_chosen, make_choice
+from dsel.search.running.bound_chosen import make_choice
 from dsel.search.running.count_chosen import count_chosen
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import make_cube_of_run
@@ -166,16 +166,7 @@ def certify_choices(
         seed=search.seed,
         on_turn=run.progress.show_chosen,
     )
-    bounded = bound_chosen(
-        context,
-        chosen,
-        description,
-        method=search.method,
-        planned_delta=search.planned_delta,
-        candidate_params=search.axes.candidates,
-        deploy=search.deploy,
-    )
-    choice = make_choice(search, search_counts, chosen, bounded, description)
+    choice = make_choice(search, search_counts, chosen, description)
     queried_rows = None
     if choice.queries is not None and search.queried_pool is not None:
         queried_rows = read_queried_rows(

@@ -20,7 +20,7 @@ from dsel.search.engine.counts import NestedCounts, PoolTable
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
 from dsel.search.run_context.run import Run, RunOptions, open_engine
 from dsel.search.run_context.run_description import describe_run
-from dsel.search.running.bound_chosen import bound_chosen, make_choice
+from dsel.search.running.bound_chosen import make_choice
 from dsel.search.running.count_chosen import count_chosen
 from dsel.search.running.fit_chosen import fit_chosen
 from tests.executors import faulty_threads
@@ -165,12 +165,7 @@ def bound(search=SEARCH, **changes):
         train_rows=np.full(5, 120), fold_errors=np.full((3, 5), 12),
         fold_loss_mean=None, fold_predictions=np.full((3, 5), 120),
     )  # fmt: skip
-    bounded = bound_chosen(
-        search.context, chosen, description, method=search.method,
-        planned_delta=search.planned_delta, candidate_params=search.axes.candidates,
-        deploy=search.deploy,
-    )  # fmt: skip
-    return chosen, make_choice(search, counts, chosen, bounded, description)
+    return chosen, make_choice(search, counts, chosen, description)
 
 
 def test_bound_chosen__bounds_both_models_by_the_counts_alone():
