@@ -1,14 +1,15 @@
 """Hashes of the labeled rows of a run, kept with its models: which rows they know."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any, Final
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
-from dsel.arrays import Bools, Features
+from dsel.arrays import Bools, Features, as_plain
 from dsel.data.duplicate_rows import find_equal, known_hashes
 from dsel.data.frames import Frame, encode_rows
 from dsel.data.labeled import LabeledRows
@@ -16,6 +17,21 @@ from dsel.results.place import ROW_HASHES, Place, check_has_results, seal, stamp
 from dsel.typing import Options, PathLike
 
 COLUMNS: Final = "columns"
+GROUPS: Final = "groups"
+"""Names of arrays in the file that are no hashes of rows."""
+
+
+def hash_keys(keys: Iterable[object]) -> NDArray[np.uint64]:
+    """Return a hash of each key of a group: of its text, as files have it.
+
+    Examples
+    --------
+    >>> bool((hash_keys(["7", "K1"]) == hash_keys([np.int64(7), "K1"])).all())
+    True
+    """
+    texts = np.array([str(as_plain(key)) for key in keys], object)
+    hashes: NDArray[np.uint64] = pd.util.hash_array(texts, categorize=False)
+    return hashes
 
 
 @dataclass(frozen=True)
@@ -33,11 +49,17 @@ class RowHashes:
     """Names of the hashed columns in their order; None without names."""
     by_type: Mapping[str, NDArray[np.uint64]]
     """The result of `known_hashes`."""
+    groups: NDArray[np.uint64] | None = None
+    """The result of `hash_keys` for the groups of these rows; None without groups, and
+    in runs that did not store it."""
 
     @classmethod
-    def of(cls, labeled: LabeledRows) -> "RowHashes":
-        """Return the hashes of labeled rows."""
-        return cls(labeled.columns, known_hashes(encode_rows(labeled.X)))
+    def of(
+        cls, labeled: LabeledRows, group_keys: NDArray[Any] | None = None
+    ) -> "RowHashes":
+        """Return the hashes of labeled rows, and of the keys of their groups."""
+        groups = None if group_keys is None else hash_keys(group_keys)
+        return cls(labeled.columns, known_hashes(encode_rows(labeled.X)), groups)
 
     def find(self, X: Features, names: Sequence[str] | None = None) -> Bools:
         """Return a mask of the rows that equal one of these in all of their columns.
@@ -76,6 +98,8 @@ def save_row_hashes(place: Place, known: RowHashes) -> None:
     content = BytesIO()
     names = np.array(() if known.columns is None else known.columns, str)
     arrays: dict[str, Any] = {**known.by_type, COLUMNS: names}
+    if known.groups is not None:
+        arrays[GROUPS] = known.groups
     np.savez(content, **arrays)
     place.write({f"{ROW_HASHES}/{stamp()}.npz": seal(content.getvalue())})
 
@@ -95,4 +119,5 @@ def load_row_hashes(
     with np.load(BytesIO(body), allow_pickle=False) as stored:
         arrays = dict(stored)
     names = arrays.pop(COLUMNS).tolist()
-    return RowHashes(tuple(names) or None, arrays)
+    groups = arrays.pop(GROUPS, None)
+    return RowHashes(tuple(names) or None, arrays, groups)

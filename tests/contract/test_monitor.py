@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import shutil
 from dataclasses import replace
 
 import dask.array as da
@@ -14,6 +15,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import dsel
+from dsel.errors import GuaranteeWarning
 from dsel.results import MonitorReport
 
 pytestmark = pytest.mark.contract
@@ -530,3 +532,38 @@ def test_open_outcome__knows_the_column_of_the_groups(tmp_path):
         assert opened.group_column == "customer"
         found = opened.monitor(new, target="y", labeled=X.drop(columns="customer"))
         assert found.tests[-1].seen == made.monitor(new, target="y").tests[-1].seen
+
+
+def test_outcome_of_groups__knows_their_keys_when_it_is_opened(of_groups, tmp_path):
+    of_groups.save(tmp_path / "run")
+    new = NAMED.assign(key=NEW_KEYS)
+    known = "400 rows of groups that were labeled are not counted"
+    line = "400 of these 2,000 rows are of groups that were labeled, and the bound is"
+    opened = dsel.open_outcome(tmp_path / "run")
+    for outcome in (of_groups, opened, pickle.loads(pickle.dumps(opened))):
+        assert known in outcome.monitor(new, y=TRUTH).notes
+        with pytest.warns(GuaranteeWarning, match=line):
+            predicted = outcome.predict_table(new)
+        assert "key" not in predicted
+    with pytest.warns(GuaranteeWarning, match=line):
+        described = opened.predict_table(new, out=tmp_path / "p.csv")
+    assert described.n_of_known_groups == 400
+    assert "Not used of the table: key" in str(described)
+    described = opened.predict_table(NAMED, out=tmp_path / "q.csv")
+    assert "of groups that" not in str(described)
+
+
+def test_outcome_of_groups__without_their_keys_reads_them_of_labeled(
+    of_groups, tmp_path
+):
+    of_groups.save(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run" / "row_hashes")  # as an older version stored it
+    new = NAMED.assign(key=NEW_KEYS)
+    opened = dsel.open_outcome(tmp_path / "run")
+    labeled = pd.DataFrame(X[:400], columns=NAMES)
+    notes = opened.monitor(new, y=TRUTH, labeled=labeled).notes
+    assert "the keys of the labeled groups are not known" in " ".join(notes)
+    labeled = labeled.assign(key=OLD_KEYS)
+    notes = opened.monitor(new, y=TRUTH, labeled=labeled).notes
+    assert "400 rows of groups that were labeled are not counted" in notes
+    opened.predict_table(new)  # it cannot tell

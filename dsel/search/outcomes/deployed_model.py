@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import narwhals.stable.v2 as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas.api.types import infer_dtype, is_numeric_dtype
 from sklearn.base import BaseEstimator
 
@@ -39,7 +40,7 @@ from dsel.results.model_files import open_model
 from dsel.results.place import Place, check_has_results, read_outcome
 from dsel.results.query_files import read_labeled_result
 from dsel.results.row_hashes import RowHashes, load_row_hashes
-from dsel.results.run_tables import load_schema
+from dsel.results.run_tables import load_run_tables, load_schema
 from dsel.search.outcomes.intervals import Tolerance, tolerance_certificates
 from dsel.typing import Options, PathLike, RowsLike
 
@@ -267,6 +268,11 @@ class Deployed:
     labeled_hashes: RowHashes | None = None
     """Hashes of the labeled rows; None if none are stored, or where the caller has the
     rows themselves."""
+    group_hashes: NDArray[np.uint64] | None = None
+    """Hashes of the keys of their groups; None without groups, or if none are
+    stored."""
+    group_column: str | None = None
+    """Name of the column that had these keys, if it is known."""
 
     @classmethod
     def of(
@@ -329,7 +335,14 @@ def open_deployed_model(
     certificates = tolerance_certificates(choice)
     deployed = Deployed.of(name, model, certificates, input_format, load_model)
     hashes = load_row_hashes(place, storage_options=storage_options)
-    return replace(deployed, labeled_hashes=hashes)
+    tables = load_run_tables(place, storage_options=storage_options)
+    return replace(
+        deployed,
+        labeled_hashes=hashes,
+        group_hashes=None if hashes is None else hashes.groups,
+        group_column=statements.get("group_column")
+        or (None if tables is None else tables.groups),
+    )
 
 
 def read_input_format(

@@ -11,6 +11,7 @@ from dsel.arrays import Bools, as_plain
 from dsel.checks import as_array
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import check_no_masks, one_column
+from dsel.results.row_hashes import hash_keys
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.outcomes.promises import Promises
 from dsel.search.outcomes.table_rows import TableRows, read_table_slice
@@ -103,12 +104,10 @@ def draw_rows_of_groups(
         )
     has_key = keys.notna().to_numpy()
     texts = keys.map(lambda key: str(as_plain(key)))
-    known = promises.group_keys
+    known = promises.group_hashes
     is_known = np.zeros(len(keys), np.bool_)
     if known is not None:
-        is_known = (
-            has_key & texts.isin({str(as_plain(key)) for key in known}).to_numpy()
-        )
+        is_known = has_key & np.isin(hash_keys(texts), known)
     fresh = np.flatnonzero(has_label & has_key & ~is_known)
     codes, distinct = pd.factorize(texts.to_numpy()[fresh])
     is_counted = np.zeros(len(keys), np.bool_)

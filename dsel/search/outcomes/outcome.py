@@ -36,7 +36,7 @@ from dsel.results.place import CUBE, PAIRS
 from dsel.results.queried_labels import labels_by_row_number
 from dsel.results.queries import NO_QUERIES
 from dsel.results.renderings import render_lines
-from dsel.results.row_hashes import RowHashes, save_row_hashes
+from dsel.results.row_hashes import RowHashes, hash_keys, save_row_hashes
 from dsel.results.run_store import Store
 from dsel.results.tolerances import ToleranceReport
 from dsel.results.value_report import ReportByValue
@@ -51,6 +51,7 @@ from dsel.search.outcomes.promises import (
     Promises,
     check_labeled_rows,
     disagreement_limit,
+    hashes_of_column,
 )
 from dsel.typing import GroupsLike, LabelsLike, Options, PathLike, PoolLike, RowsLike
 
@@ -95,9 +96,9 @@ def _model_has(method: str) -> Callable[["Outcome"], bool]:
 class Outcome:
     """The result of a search.
 
-    A pickle or a copy of an outcome has the fitted models, but neither the labeled rows
-    nor the keys of their groups: its `monitor` gets the rows by the argument `labeled`.
-    Queried rows of the pool are kept for `query_rows`.
+    A pickle or a copy of an outcome has the fitted models, but no labeled rows: its
+    `monitor` gets these by the argument `labeled`, and knows hashes of the keys of
+    their groups. Queried rows of the pool are kept for `query_rows`.
     """
 
     results: xr.Dataset
@@ -149,9 +150,16 @@ class Outcome:
 
     @property
     def _labeled_hashes(self) -> RowHashes | None:
-        return (
-            self.labeled_hashes if self.labeled is None else RowHashes.of(self.labeled)
-        )
+        if self.labeled is None:
+            return self.labeled_hashes
+        return RowHashes.of(self.labeled, self.group_keys)
+
+    @property
+    def _group_hashes(self) -> NDArray[np.uint64] | None:
+        """Hashes of the keys of the labeled groups; None if unknown."""
+        if self.group_keys is not None:
+            return hash_keys(self.group_keys)
+        return None if self.labeled_hashes is None else self.labeled_hashes.groups
 
     def __getattr__(self, name: str) -> NoReturn:
         end = ""
@@ -567,6 +575,9 @@ class Outcome:
             self.input_format,
             self._load_model,
         )
+        deployed = replace(
+            deployed, group_hashes=self._group_hashes, group_column=self.group_column
+        )
         with row_progress(check_verbose(verbose), "Predicting") as on_progress:
             predictions = predict_table(
                 deployed, source, out, id=id, client=client, on_progress=on_progress
@@ -610,7 +621,9 @@ class Outcome:
             Column of `source` with the labels, instead of `y`.
         labeled
             The labeled rows of the search, its `X`, shape (n_labeled, n_columns), for
-            an outcome without them: one that `open_outcome` or a pickle has opened.
+            an outcome without them: one that `open_outcome` or a pickle has opened. If
+            it has the column of the groups, too, their keys are read where the outcome
+            does not know them, as one that an older version has stored.
         groups
             Of a search with groups: the column of `source` with the key of each row's
             group, or the keys of all rows in order. Then one row with a label is drawn
@@ -661,8 +674,11 @@ class Outcome:
         labels = NewLabels(
             target, None if y is None else check_new_labels(y), groups=groups
         )
-        known = self.labeled
+        known, group_hashes = self.labeled, self._group_hashes
         if labeled is not None:
+            # A run of an older version stored no hashes of keys.
+            if group_hashes is None and self.group_column is not None:
+                group_hashes = hashes_of_column(labeled, self.group_column)
             passed = check_labeled_rows(
                 labeled,
                 self.input_format,
@@ -677,7 +693,7 @@ class Outcome:
             disagreement_limit(self.results, self.choice),
             known,
             "the outcome has no labeled rows; pass the X of the search as `labeled`",
-            self.group_keys,
+            group_hashes,
             self.loss,
             group_column=self.group_column,
         )
@@ -1009,7 +1025,8 @@ def write_outcome(
     if outcome.pool_rows is not None:
         store.save_rows(outcome.pool_rows)
     if outcome.labeled is not None:
-        save_row_hashes(store.place, RowHashes.of(outcome.labeled))
+        rows_and_groups = RowHashes.of(outcome.labeled, outcome.group_keys)
+        save_row_hashes(store.place, rows_and_groups)
     elif outcome.labeled_hashes is not None:
         save_row_hashes(store.place, outcome.labeled_hashes)
     known = outcome.labeled

@@ -43,7 +43,7 @@ from dsel.results.certificate import Certificate
 from dsel.results.certificate_texts import NOTED_DUPLICATES
 from dsel.results.prediction_files import ROW, Append, predictions_file
 from dsel.results.renderings import Shown
-from dsel.results.row_hashes import RowHashes
+from dsel.results.row_hashes import RowHashes, hash_keys
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import OnProgress
 from dsel.runtime.tasks import Inputs, Output
@@ -71,6 +71,8 @@ class PredictedSlice(NamedTuple):
     """Unknown values by column."""
     n_labeled: int
     """Rows that equal a labeled one."""
+    n_of_known_groups: int
+    """Rows of a group of which rows were labeled."""
     summary: ClassSummary | NumberSummary | None
     """What was predicted, in short; None without rows."""
 
@@ -119,6 +121,8 @@ class PredictedTable(Shown):
     """The predictions, if no file was written."""
     n_labeled: int = 0
     """Rows that equal labeled ones; 0 where this is not known."""
+    n_of_known_groups: int = 0
+    """Rows of groups of which rows were labeled; 0 where this is not known."""
     summary: ClassSummary | NumberSummary | None = None
     """What was predicted, in short; None without rows."""
 
@@ -231,6 +235,11 @@ class PredictedTable(Shown):
                 f"{self.n_labeled:,} of these {self.n_rows:,} rows equal labeled rows "
                 f"of the search, and the bound is about new rows"
             ]
+        if n := self.n_of_known_groups:
+            labeled.append(
+                f"{n:,} of these {self.n_rows:,} rows are of groups that were labeled, "
+                f"and the bound is about new groups"
+            )
         lines = (values.line for values in self.unknown)
         return [*labeled, *self.file_notes, *by_place, *lines]
 
@@ -262,20 +271,39 @@ def predict_table(
         separator=separator,
         encoding=encoding,
     )
+    unused, copied, column = table.unused, table.ids, deployed.group_column
+    if deployed.group_hashes is None or column not in (*unused, *copied):
+        column = None
+    elif column not in copied:  # it is read, and not copied
+        table = open_table(
+            deployed.input_format,
+            source,
+            (*copied, column),
+            model=model,
+            separator=separator,
+            encoding=encoding,
+        )
     rows = ModelRows.of([model], deployed.input_format, table.where)
     known = known_values(deployed.input_format.table_schema)
     predictor = _BlockPredictor(
-        model, rows, table.ids, deployed.tolerance, known, deployed.labeled_hashes
+        model,
+        rows,
+        copied,
+        deployed.tolerance,
+        known,
+        deployed.labeled_hashes,
+        deployed.group_hashes,
+        column,
     )
     client = resolve_client(client)
-    done = n_labeled = 0
+    done = n_labeled = n_of_known_groups = 0
     unknown: dict[str, UnknownValues] = {}
     summary: Any = None
     records = table.run(predictor, PredictSlice(), client)
     # A mistake in all rows raises in the first slice, before a file is created.
     first = next(records, None)
     head = predictor.head() if first is None else first.frame.iloc[:0]
-    names_of_rows = None if path is None else _index_columns(source, table.ids, head)
+    names_of_rows = None if path is None else _index_columns(source, copied, head)
     head = _name_rows(head, names_of_rows, 0)
     blocks = [head]
     with ExitStack() as stack:
@@ -294,6 +322,7 @@ def predict_table(
             summary = merge_summaries(summary, first.summary)
             unknown = merge_unknown_values(unknown, first.unknown)
             n_labeled += first.n_labeled
+            n_of_known_groups += first.n_of_known_groups
             show_progress(done, table.n_rows)
             first = next(records, None)
     frame = None
@@ -306,7 +335,7 @@ def predict_table(
         path,
         done,
         tuple(head.columns),
-        table.unused,
+        unused,
         tuple(select_unexpected_values(unknown, done)),
         table.dialect if is_csv else PLAIN_DIALECT,
         table.taken_by_position,
@@ -314,6 +343,7 @@ def predict_table(
         deployed.certificate,
         frame,
         n_labeled,
+        n_of_known_groups,
         summary,
     )
 
@@ -368,6 +398,9 @@ class _BlockPredictor:
     known: KnownValues = field(default_factory=dict)
     """Values of text columns in labeled rows."""
     labeled_hashes: RowHashes | None = None
+    group_hashes: NDArray[np.uint64] | None = None
+    group_column: str | None = None
+    """Column of a block with the keys of groups; None if it has none."""
 
     def predict(self, X: Any, row_numbers: Integers) -> PredictedSlice:
         """Return predictions for a block, and what was found about its rows.
@@ -393,10 +426,14 @@ class _BlockPredictor:
         unknown = find_unknown_values(X.given, self.known) if is_frame else {}
         hashes = self.labeled_hashes
         n_labeled = 0 if hashes is None else int(hashes.find(X).sum())
+        n_of_groups = 0
+        if is_frame and self.group_hashes is not None and self.group_column is not None:
+            keys = hash_keys(X.given[self.group_column].dropna())
+            n_of_groups = int(np.isin(keys, self.group_hashes).sum())
         frame = pd.DataFrame({**carried, **predicted})
         name = next(name for name in (LABEL, PREDICTION) if name in predicted)
         summary = summarize(pd.Series(predicted[name], name=name), row_numbers)
-        return PredictedSlice(frame, unknown, n_labeled, summary)
+        return PredictedSlice(frame, unknown, n_labeled, n_of_groups, summary)
 
     def head(self) -> pd.DataFrame:
         """Return the columns of a table without rows."""
@@ -485,8 +522,9 @@ class PredictSlice:
             predictor.predict(block.X, block.row_numbers)
             for block in read_table_slice(inputs, allow_nan=None)
         ]
-        frames, unknown, n_labeled, summaries = zip(*blocks, strict=True)
+        frames, unknown, n_labeled, n_of_groups, summaries = zip(*blocks, strict=True)
         frame = pd.concat(frames) if len(frames) > 1 else frames[0]
         merged = reduce(merge_unknown_values, unknown)
         summary = reduce(merge_summaries, summaries)
-        return Output(PredictedSlice(frame, merged, sum(n_labeled), summary))
+        counts = sum(n_labeled), sum(n_of_groups)
+        return Output(PredictedSlice(frame, merged, *counts, summary))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import check_rows
 from dsel.bounds import binomial_tail_inversion, upper_pool_rows
-from dsel.data.frames import take_rows
+from dsel.data.frames import frame_of, has_named_columns, take_rows
 from dsel.data.labeled import LabeledRows, wrap_unlabeled_rows
 from dsel.data.record_ids import RecordIds
 from dsel.data.schema import TableSchema
@@ -25,7 +25,7 @@ from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.choice import Choice
 from dsel.results.place import Place
 from dsel.results.query_files import read_choice, read_labeled_result
-from dsel.results.row_hashes import RowHashes
+from dsel.results.row_hashes import RowHashes, hash_keys, load_row_hashes
 from dsel.results.run_store import open_results
 from dsel.results.run_tables import load_run_tables
 from dsel.search.outcomes.deployed_model import InputFormat, open_deployed_model
@@ -48,8 +48,9 @@ class Promises:
     """The labeled rows; their labels are not used."""
     why_unknown: str = ""
     """Reason why the labeled rows are not known."""
-    group_keys: NDArray[Any] | None = None
-    """Keys of the labeled groups, if rows come in groups; None if unknown."""
+    group_hashes: NDArray[np.uint64] | None = None
+    """Hashes of the keys of the labeled groups, if rows come in groups; None if
+    unknown."""
     own_loss: Loss | None = None
     """Loss of the plan, which may be of the user's own; None if unknown."""
     labeled_ids: RecordIds | None = None
@@ -140,11 +141,13 @@ def open_promises(
     cube = open_results(place)
     tables = load_run_tables(place)
     input_format = next(iter(deployed.values())).input_format
+    hashes = load_row_hashes(place)
     promises = Promises(
         {name: deployed_model.model for name, deployed_model in deployed.items()},
         choice,
         input_format,
         disagreement_limit(cube, choice),
+        group_hashes=None if hashes is None else hashes.groups,
     )
     location = labeled or (None if tables is None else tables.labeled)
     if location is None:
@@ -164,7 +167,9 @@ def open_promises(
         has_ids=labeled is None,
     )
     n_labeled = int(cube[names.N_LABELED])
-    promises = replace(promises, labeled=rows, labeled_ids=ids, group_keys=keys)
+    promises = replace(promises, labeled=rows, labeled_ids=ids)
+    if promises.group_hashes is None and keys is not None:
+        promises = replace(promises, group_hashes=hash_keys(keys))
     if rows.n_rows == n_labeled:
         return promises, ()
     note = (
@@ -200,6 +205,13 @@ def check_labeled_rows(
             f"more often."
         )
     return rows
+
+
+def hashes_of_column(X: RowsLike, column: str) -> NDArray[np.uint64] | None:
+    """Return hashes of the keys of groups in a column; None if `X` does not have it."""
+    if not has_named_columns(X) or column not in frame_of(X).schema.names:
+        return None
+    return hash_keys(frame_of(X).given[column].dropna())
 
 
 def read_labeled_rows(
