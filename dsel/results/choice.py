@@ -79,6 +79,8 @@ NAMES_IN_OUTCOME: Final = {
 }
 """Attributes that users of scikit-learn's searches expect, and the objects that have
 them."""
+NAMES_OF_SEARCH: Final = ("best_index_", "best_score_", "cv_results_")
+"""Attributes that a search of scikit-learn has itself, if it was certified as it is."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -191,7 +193,12 @@ class Choice(Renderable):
         return ByModel({n: value for n, value in values.items() if value is not None})
 
     def __getattr__(self, name: str) -> NoReturn:
-        end = f"; it is `{NAMES_IN_OUTCOME[name]}`." if name in NAMES_IN_OUTCOME else ""
+        end = ""
+        if name in NAMES_IN_OUTCOME:
+            end = f"; it is `{NAMES_IN_OUTCOME[name]}`."
+        if name in NAMES_OF_SEARCH:
+            of_search = f"`outcome.model.{name}` if that is a search"
+            end = f"{end[:-1]}, or {of_search}." if end else f"; it is {of_search}."
         raise attribute_error("a choice", name, names_of(type(self)), end)
 
     @property

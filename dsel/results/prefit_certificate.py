@@ -136,6 +136,8 @@ class PrefitCertificate(Certificate):
             end = ""
             if name in NAMES_OF_MODEL:
                 end = f"; it has no model: call `{name}` of the model itself."
+            elif name.endswith("_") and not name.startswith("_"):
+                end = f"; it has no model: read `{name}` of the model itself."
             elif name == "plot":
                 end = "; dsel.plots.plot_certificates(it) draws its bound."
             names = names_of(type(self))

@@ -732,7 +732,11 @@ def test_outcome__names_the_way_to_what_it_does_not_have():
         ("fit", "`plan.run()` fits all candidates, and returns the outcome."),
         ("predict", "its outcome has it: `plan.run().predict`."),
         ("choice", "its outcome has it: `plan.run().choice`."),
-        ("best_score_", "its outcome has it: `plan.run().choice.criterion_value`."),
+        (
+            "best_score_",
+            "its outcome has it: `plan.run().choice.criterion_value`, or "
+            "`plan.run().model.best_score_` if that is a search.",
+        ),
         ("best_estimator_", "its outcome has it: `plan.run().model`."),
         ("runn", "did you mean 'run'?"),
         ("_private", "."),

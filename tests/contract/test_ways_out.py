@@ -13,10 +13,10 @@ from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 import dsel
@@ -59,7 +59,12 @@ def test_prefit__without_an_error_asks_whether_it_was_trained_on_these_rows():
      "has the limits of each class."),
     (lambda made: made.choice.score, "'score'; it is `outcome.score`."),
     (lambda made: made.choice.predict, "'predict'; it is `outcome.predict`."),
-    (lambda made: made.choice.best_score_, "it is `choice.criterion_value`."),
+    (lambda made: made.choice.best_score_,
+     "it is `choice.criterion_value`, or `outcome.model.best_score_` if that is a "
+     "search."),
+    (lambda made: made.choice.best_index_,
+     "it is `outcome.model.best_index_` if that is a search."),
+    (lambda made: made.cv_results_, "'cv_results_'; it is `results` here."),
     (lambda made: made.choice.parms, "'parms'; did you mean 'params'?"),
 ])  # fmt: skip
 def test_unknown_attribute__names_what_is_meant(read, end):
@@ -67,6 +72,33 @@ def test_unknown_attribute__names_what_is_meant(read, end):
     with pytest.raises(AttributeError) as caught:
         read(made)
     assert str(caught.value).endswith(end)
+
+
+SEARCH = GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=3)
+
+
+@pytest.mark.parametrize("name", ["cv_results_", "best_score_", "best_index_", "coef_"])
+@pytest.mark.parametrize(
+    "model",
+    [SEARCH, make_pipeline(StandardScaler(), SEARCH), lambda X, y: SEARCH.fit(X, y)],
+)
+def test_attribute_of_a_certified_search__is_named_where_it_is(model, name):
+    made = certify(model)
+    with pytest.raises(AttributeError, match=r"it is `model.*` here") as caught:
+        getattr(made, name)
+    code = re.search("it is `(.*)` here", str(caught.value))[1]
+    there = eval(f"outcome.{code}", {"outcome": made})  # noqa: S307 - it runs
+    if name == "cv_results_":
+        assert len(there["params"]) == 2
+    assert there is not None
+
+
+def test_attribute_of_a_fitted_model__is_read_of_the_model_itself():
+    model = SEARCH.fit(X[:100], Y[:100])
+    made = dsel.certify(model, X[100:], Y[100:], cv="prefit")
+    way = "no attribute 'cv_results_'; it has no model: read `cv_results_` of the model"
+    with pytest.raises(AttributeError, match=way):
+        _ = made.cv_results_
 
 
 @pytest.mark.parametrize(("options", "text"), [

@@ -1,6 +1,7 @@
 """The result of a search: its cube, choice, certificates and models."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from math import isfinite
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metaestimators import available_if
 
 from dsel.arrays import ArrayLike, Floats
@@ -81,10 +83,35 @@ OF_ROWS: Final[Mapping[str, str]] = {
     "n_features_in_": "it is opened, and its folder has no number of columns",
 }
 """Attributes that an outcome has if its labeled rows have them, with why not."""
+FITTED_PARTS: Final = ("best_estimator_", "estimator_", "regressor_", "model_")
+"""Attributes in which searches, wrappers and functions keep the model that they fit."""
 DRAWN: Final = (ESTIMATE, COMPARED)
 """Names of rows of texts that the figure of the bounds has."""
 CHECK_ROWS: Final = 200
 """Labeled rows for which a model must predict the same after it was read back."""
+
+
+def find_fitted(model: Any, name: str, path: str) -> str:
+    """Return the code that reads an attribute of a fitted model, or of a part of it.
+
+    `path` is the code of the model. "" if no part has the attribute.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from sklearn.pipeline import make_pipeline
+    >>> model = make_pipeline(Ridge()).fit([[0.0], [1.0]], [0.0, 1.0])
+    >>> find_fitted(model, "coef_", "model")
+    "model['ridge'].coef_"
+    """
+    if hasattr(model, name):
+        return f"{path}.{name}"
+    parts = {f"{path}.{part}": getattr(model, part, None) for part in FITTED_PARTS}
+    if isinstance(model, Pipeline):
+        steps = reversed(model.steps)
+        parts = {f"{path}[{step!r}]": part for step, part in steps}
+    found = (find_fitted(part, name, way) for way, part in parts.items() if part)
+    return next(filter(None, found), "")
 
 
 def _model_has(method: str) -> Callable[["Outcome"], bool]:
@@ -169,6 +196,8 @@ class Outcome:
             raise AttributeError(
                 f"an outcome has no attribute {name!r}: {OF_ROWS[name]}."
             )
+        elif path := self._path_in_model(name):
+            end = f"; it is `{path}` here."
         elif name in NAMES_IN_OUTCOME:
             end = f"; it is `{NAMES_IN_OUTCOME[name].removeprefix('outcome.')}` here."
         elif name in WAYS:
@@ -176,6 +205,17 @@ class Outcome:
         elif not name.startswith("_") and name in names_of(Choice):
             end = f"; it is `choice.{name}` here."
         raise attribute_error("an outcome", name, names_of(type(self)), end)
+
+    def _path_in_model(self, name: str) -> str:
+        """Return the code that reads what `fit` has set in the model; "" if it is not.
+
+        A search that was certified as it is has its own `cv_results_`.
+        """
+        if not name.endswith("_") or name.startswith("_"):
+            return ""
+        with suppress(Exception):  # a stored model may need types that are not trusted
+            return find_fitted(self.model, name, "model")
+        return ""
 
     @cached_property
     def bounded_models(self) -> Mapping[str, BoundedModel]:

@@ -17,7 +17,7 @@ from dsel.data.splits import OuterNumber, all_rows_split
 from dsel.families.family import FitId
 from dsel.old_names import OldName, names_of
 from dsel.results.caveats import texts_that_void_nothing
-from dsel.results.choice import NAMES_IN_OUTCOME
+from dsel.results.choice import NAMES_IN_OUTCOME, NAMES_OF_SEARCH
 from dsel.results.cube import GridAxes
 from dsel.runtime.clients import resolve_client
 from dsel.runtime.progress import Progress, check_verbose
@@ -64,7 +64,10 @@ class Plan:
         if name in NAMES_IN_OUTCOME:
             way = NAMES_IN_OUTCOME[name].removeprefix("outcome.")
             end = f"; its outcome has it: `plan.run().{way}`."
-        elif name in of_outcome and not name.startswith("_"):
+        if name in NAMES_OF_SEARCH:
+            of_search = f"`plan.run().model.{name}` if that is a search"
+            end = f"{end[:-1]}, or {of_search}." if end else f"; it is {of_search}."
+        elif not end and name in of_outcome and not name.startswith("_"):
             end = f"; its outcome has it: `plan.run().{name}`."
         raise attribute_error("a plan", name, names_of(type(self)), end)
 
