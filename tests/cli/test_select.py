@@ -143,7 +143,8 @@ def test_select__says_the_plan_first_then_the_verdict_then_assumptions(numbers):
         "bound +about [0-9.]+ / [0-9.]+ / [0-9.]+% if models err", possible
     )
     planned = " ".join(" ".join(plan).split())
-    assert re.search(r"other rates: dsel plan-bound \d+ \d+ --error 0\.15", planned)
+    call = r"other rates: dsel plan-bound \d+ \d+ --candidates 2 --error 0\.15"
+    assert re.search(call, planned)
     begins = [*["Error at most "] * 2, "Chosen ", "Deployed ", "Estimate  error "]
     begins += ["Compare   a 20% hold-out"]
     assert all(map(str.startswith, verdict, begins))
