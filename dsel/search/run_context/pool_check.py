@@ -125,11 +125,11 @@ def check_pool(
 
 @contextmanager
 def start_pool_check(
-    check: Callable[[Callable[[], object] | None], PoolFindings],
+    check: Callable[..., PoolFindings],
 ) -> "Iterator[Future[PoolFindings]]":
     """Check the pool in a thread next to the fits, which do not depend on the result.
 
-    `check` is a call of `check_pool`, which gets its `on_turn`. The future has its
+    `check` is `check_pool` with all arguments but `on_turn`. The future has its
     findings, or its error. If the search fails or is interrupted,
     the check stops. Its error, or Ctrl-C, does not wait for slices of the pool that are
     being read.
@@ -137,7 +137,7 @@ def start_pool_check(
     if is_task() or current_worker() is not None:
         # A new thread does not inherit the context that marks it as part of a task.
         finished: Future[PoolFindings] = Future()
-        finished.set_result(check(None))
+        finished.set_result(check())
         yield finished
         return
     is_over = threading.Event()
@@ -150,7 +150,7 @@ def start_pool_check(
         # Warning filters belong to the process. The code that is called here may set
         # and restore them; fits, which set them as well, must not end in between.
         with collect_warnings():
-            return check(stop)
+            return check(on_turn=stop)
 
     # A check before the fits took a third of the time of a small search.
     thread = ThreadPoolExecutor(1)

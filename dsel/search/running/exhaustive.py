@@ -1,8 +1,8 @@
 """A search that counts every candidate, for bounds that hold at once, or estimates."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -16,6 +16,7 @@ from dsel.results import Choice
 from dsel.results.cube import read_counts
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.cv_schemes import CVScheme
+from dsel.search.engine.counts import ExhaustiveCounts
 from dsel.search.engine.exact_pruner import ExactPruner, ExhaustiveTable
 from dsel.search.engine.exhaustive_search import ExhaustiveLoop
 from dsel.search.engine.fit_batch import count_statistics
@@ -35,7 +36,11 @@ from dsel.search.run_context.run import (
     pair_evidence,
     replay_counts,
 )
-from dsel.search.run_context.run_description import describe_run, make_data_sizes
+from dsel.search.run_context.run_description import (
+    RunDescription,
+    describe_run,
+    make_data_sizes,
+)
 from dsel.search.running.bound_chosen import make_choice
 from dsel.search.running.count_chosen import ChosenModels
 from dsel.search.running.cube_caveats import check_failures
@@ -88,10 +93,13 @@ def search_exhaustively(run: Run) -> Outcome:
             on_turn=run.progress.show_fits,
             raise_failures=options.raise_failures,
         )
-        models = None
+        choose_counted = choose_among_all
+        if bounds_only_choice(search.method, search.criterion):
+            choose_counted = partial(choose_and_bound, pruner)
+        counted = None
         # This is repeated until the model that the counts choose is one that was
         # counted.
-        while models is None:
+        while counted is None:
             loop.fit_and_count()
             search_counts = pruner.final_counts(loop.table)
             check_failures(
@@ -101,31 +109,61 @@ def search_exhaustively(run: Run) -> Outcome:
                 unpredicting=loop.table.unpredicting_candidates,
                 is_nested=False,
             )
-            if bounds_only_choice(search.method, search.criterion):
-                chosen = count_only_fold(
-                    context, loop, *pruner.choose_candidate(search_counts)
-                )
-                if chosen is None:  # its worker is gone, and it is fitted again
-                    continue
-                choice = make_choice(search, search_counts, chosen, description)
-                models = chosen.models_by_name
-                cube = make_cube_of_run(
-                    search, search_counts, description, choice, chosen
-                )
-            else:
-                cube = make_cube_of_run(search, search_counts, description)
-                choice = choose(cube, search.criterion.name)
-                cube = cube.assign_attrs({names.CHOICE: choice.to_json()})
-                models = fetch_deployed_model(search.scheme, loop, choice)
+            counted = choose_counted(search, loop, search_counts, description)
     return make_outcome(
-        cube,
-        choice,
-        partial(dict, models),
+        counted.cube,
+        counted.choice,
+        partial(dict, counted.models),
         labeled=search.labeled,
         loss=search.context.losses.main,
         row_groups=search.row_groups,
         identity=run.identity,
     )
+
+
+class CountedChoice(NamedTuple):
+    """A choice among counted candidates, whose model is the one that was counted."""
+
+    cube: xr.Dataset
+    choice: Choice
+    models: Mapping[str, Model]
+
+
+def choose_and_bound(
+    pruner: ExactPruner,
+    search: PlannedSearch,
+    loop: ExhaustiveLoop,
+    search_counts: ExhaustiveCounts,
+    description: RunDescription,
+) -> CountedChoice | None:
+    """Choose a candidate, and bound it alone; None if its model is lost.
+
+    Then it is fitted again.
+    """
+    chosen = count_only_fold(
+        search.context, loop, *pruner.choose_candidate(search_counts)
+    )
+    if chosen is None:
+        return None
+    choice = make_choice(search, search_counts, chosen, description)
+    cube = make_cube_of_run(search, search_counts, description, choice, chosen)
+    return CountedChoice(cube, choice, chosen.models_by_name)
+
+
+def choose_among_all(
+    search: PlannedSearch,
+    loop: ExhaustiveLoop,
+    search_counts: ExhaustiveCounts,
+    description: RunDescription,
+) -> CountedChoice | None:
+    """Choose by the criterion of all candidates; None if the counted model is lost."""
+    cube = make_cube_of_run(search, search_counts, description)
+    choice = choose(cube, search.criterion.name)
+    models = fetch_deployed_model(search.scheme, loop, choice)
+    if models is None:
+        return None
+    cube = cube.assign_attrs({names.CHOICE: choice.to_json()})
+    return CountedChoice(cube, choice, models)
 
 
 def make_loop(

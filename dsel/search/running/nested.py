@@ -4,7 +4,6 @@
 `bound_chosen` computes both bounds.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,6 @@ from dsel.option_values import ALL_ROWS
 from dsel.results import Choice
 from dsel.results.cube import GridAxes, fold_error_rates, make_pair_cube, read_counts
 from dsel.results.queries import Queries
-from dsel.search.design.assumption_checks import PoolFindings
 from dsel.search.engine.counts import FitTable, NestedCounts
 from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
@@ -59,19 +57,15 @@ def search_nested(run: Run) -> Outcome:
     table = FitTable(search.scheme, context.candidate_groups, search.n_candidates)
     if store is not None:
         replay_counts(store, table)
-
-    def check(on_turn: Callable[[], object] | None) -> PoolFindings:
-        """Compare the pool with the labeled rows."""
-        return check_pool(
-            context,
-            pool,
-            store,
-            is_guarantee=is_guarantee,
-            seed=search.seed,
-            client=options.client,
-            on_turn=on_turn,
-        )
-
+    check = partial(
+        check_pool,
+        context,
+        pool,
+        store,
+        is_guarantee=is_guarantee,
+        seed=search.seed,
+        client=options.client,
+    )
     with (
         open_engine(
             context, pool, store, client=options.client, n_jobs=options.n_jobs
