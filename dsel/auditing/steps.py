@@ -219,7 +219,7 @@ compare_two_by_some: Final[Steps] = partial(compare_two, label_rows=omit_some)
 
 
 def search_numbers(draw: Draw, delta: float) -> Claims:
-    """Search regressors; claims are shares of new rows that are off by more."""
+    """Search regressors; claims are fractions of new rows that are off by more."""
     population = draw.setting.population
     outcome = draw.plan(delta).run(n_jobs=1)
     assert isinstance(population, NumberPopulation)  # else nothing is known of numbers

@@ -76,12 +76,12 @@ def added_false_predictions(
     *,
     delta: float,
 ) -> Floats:
-    r"""Upper bound on a model's share of false predictions, through another model.
+    r"""Upper bound on a model's fraction of false predictions, through another model.
 
     Where the second model wrongly predicts a class, the first one wrongly predicts it,
     too, or predicts another class. Let :math:`F_i` be the limit of the first model's
-    share of false predictions, :math:`u_i` and :math:`v` the predictions of the class
-    by each model, and :math:`j_i` those by the second alone, counted on a pool of
+    fraction of false predictions, :math:`u_i` and :math:`v` the predictions of the
+    class by each model, and :math:`j_i` those by the second alone, counted on a pool of
     :math:`m` rows. The bound is
 
     .. math:: F_i \, B\Big(u_i, m, \frac{\delta}{3k}\Big) \Big/

@@ -40,8 +40,8 @@ def allowed_exceedances(
 
     The largest :math:`K` with :math:`B(K, n, \delta) \le \beta`, where :math:`B` is
     `binomial_tail_inversion`, :math:`n` is `n_rows` >= 0, and :math:`\beta` is `level`,
-    the share of new rows that may exceed the tolerance. `delta` is the probability with
-    which it may fail. -1 where the rows are too few even if none exceeds it.
+    the fraction of new rows that may exceed the tolerance. `delta` is the probability
+    with which it may fail. -1 where the rows are too few even if none exceeds it.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def minimum_rows(*, level: float, delta: float) -> int:
 
 
 def tolerance_limit(residuals: ArrayLike, *, level: float, delta: float) -> float:
-    r"""Upper limit of the absolute residual that a share of new rows exceeds.
+    r"""Upper limit of the absolute residual that a fraction of new rows exceeds.
 
     The smallest residual :math:`t` of the held-out rows with
 
@@ -104,7 +104,7 @@ def tolerance_limit(residuals: ArrayLike, *, level: float, delta: float) -> floa
         the units of the target. Infinite, or NaN, where a prediction was no finite
         number.
     level
-        Share :math:`\beta` of new rows that may be off by more, in ``(0, 1)``.
+        Fraction :math:`\beta` of new rows that may be off by more, in ``(0, 1)``.
     delta
         Probability with which the limit may fail, in ``(0, 1)``.
 
@@ -122,7 +122,7 @@ def tolerance_limit(residuals: ArrayLike, *, level: float, delta: float) -> floa
     Notes
     -----
     Guarantee: with probability at least ``1 - delta`` over the draw of the held-out
-    rows, at most a share `level` of new rows has an absolute residual above the
+    rows, at most a fraction `level` of new rows has an absolute residual above the
     returned value.
     Assumes: a model fixed before independent held-out rows were drawn; nothing about
     the distribution of the target.
@@ -190,7 +190,7 @@ def divide_level(
     n_rows
         Held-out rows of the fold, n >= 0.
     level
-        Share of new rows that may be off by more than the sum, :math:`\beta`, in
+        Fraction of new rows that may be off by more than the sum, :math:`\beta`, in
         ``(0, 1)``.
     delta
         Probability with which the tolerance of the fold's model at the whole level may
@@ -316,7 +316,7 @@ def deviation_limit(
     level: float,
     delta: float,
 ) -> float:
-    r"""Upper limit of how far two models are apart, but for a share of new rows.
+    r"""Upper limit of how far two models are apart, but for a fraction of new rows.
 
     The smallest edge :math:`u` such that it and all larger edges have
 
@@ -336,7 +336,7 @@ def deviation_limit(
         Number of rows that a count above each edge is out of, :math:`m_u`: one number,
         or shape (n_edges,), see :func:`dsel.bounds.upper_pool_rows`.
     level
-        Share :math:`\beta` of new rows on which they may be further apart, in
+        Fraction :math:`\beta` of new rows on which they may be further apart, in
         ``[0, 1]``.
     delta
         Probability with which the limit may fail, in ``(0, 1)``.
@@ -359,9 +359,9 @@ def deviation_limit(
     models are further apart than the returned value on at most a share `level` of new
     rows.
     Assumes: models and edges that do not depend on the pool.
-    Source: let :math:`u'` be the last edge beyond which a larger share of new rows lies
-    than `level`. It is fixed, and the returned edge is at most :math:`u'` only if that
-    of :math:`u'` fits, so only if the binomial limit at this one edge fails.
+    Source: let :math:`u'` be the last edge beyond which a larger fraction of new rows
+    lies than `level`. It is fixed, and the returned edge is at most :math:`u'` only if
+    that of :math:`u'` fits, so only if the binomial limit at this one edge fails.
 
     Examples
     --------

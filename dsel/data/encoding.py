@@ -44,8 +44,8 @@ LEFT_OUT: Final = "left out"
 MOST_VALUES: Final = 100
 """Most different values of a column that is one-hot encoded."""
 MOST_WORDS: Final = 0.05
-"""Largest share of values in a column of numbers that may be words: slips, or words for
-a gap."""
+"""Largest fraction of values in a column of numbers that may be words: slips, or words
+for a gap."""
 NEARLY_ALL: Final = 0.9
 """Part of the rows with different values from which a column identifies rows."""
 COLUMN: Final = "X[c]"

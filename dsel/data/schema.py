@@ -89,8 +89,9 @@ class ColumnSchema:
     has_gaps: bool | None = None
     """Whether a row of a text column has no value; None if that was not recorded."""
     new_share: float = 0.0
-    """Share of the rows whose text no other row has. It estimates the share of new rows
-    of the same population with a text that none of these rows has (Good and Turing)."""
+    """Fraction of the rows whose text no other row has. It estimates the fraction of
+    new rows of the same population with a text that none of these rows has (Good and
+    Turing)."""
 
     @property
     def meaning(self) -> tuple[Kind, str]:

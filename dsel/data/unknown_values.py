@@ -26,7 +26,7 @@ MOST_VALUES_SHOWN: Final = 3
 MOST_TIMES: Final = 2
 """Largest ratio of rows with new values to those that are expected without a note."""
 MOST_MISSPELLED: Final = 0.01
-"""Share of a pool's rows up to which another spelling is a slip of a few rows."""
+"""Fraction of a pool's rows up to which another spelling is a slip of a few rows."""
 _GAPS: Final = frozenset(letters_of(word) for word in ("", *GAP_WORDS))
 _MOST_LETTERS: Final = 40
 _MOST_COMPARED: Final = 1000
@@ -40,7 +40,7 @@ class KnownTexts:
     values: frozenset[str | None]
     """Their values; None is a gap."""
     new_share: float
-    """Share of new rows of the same population that are expected to have others."""
+    """Fraction of new rows of the same population that are expected to have others."""
 
 
 KnownValues = Mapping[str, KnownTexts]
@@ -69,7 +69,8 @@ class UnknownValues:
     alike: str | None = None
     """The other spelling of the first one; None where it is the empty cell."""
     new_share: float = 0.0
-    """Share of rows of the labeled population that are expected to have such values."""
+    """Fraction of rows of the labeled population that are expected to have such
+    values."""
     spellings: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Values with what labeled rows have in their place, in one or several spellings,
     but for gaps."""

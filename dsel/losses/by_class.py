@@ -344,7 +344,7 @@ class Recall(ClassRate):
     ) -> Floats:
         """Return how much more the model of all rows may miss, for each fold."""
         # Pool rows have no class. The rows that leave the class are divided by the
-        # share of the class, which all labeled rows may estimate:
+        # fraction of the class, which all labeled rows may estimate:
         # docs/theory/by_class.md.
         left, _ = wrong_rows(self.narrow_tables(pool_counts.counts))
         duplicates, _ = wrong_rows(self.narrow_tables(pool_counts.duplicates))

@@ -84,7 +84,7 @@ class Residuals(Statistic):
     """
 
     level: float
-    """Share of the rows whose residuals are above the one that scales the bins."""
+    """Fraction of the rows whose residuals are above the one that scales the bins."""
     on_folds: str = names.OUTER_RESIDUALS
     on_pool: str = names.OUTER_DEVIATIONS
     on_duplicates: str = names.OUTER_DUPLICATE_DEVIATIONS
@@ -196,7 +196,7 @@ class ErrorQuantile(RegressionLoss):
     """
 
     fraction: float
-    """Share of the predictions that keep the tolerance, in (0, 1)."""
+    """Fraction of the predictions that keep the tolerance, in (0, 1)."""
     largest: float = np.inf
     shared_statistic: Residuals | None = field(default=None, compare=False)
     """The statistic that several such losses use; None if it is this one's own."""
@@ -215,7 +215,7 @@ class ErrorQuantile(RegressionLoss):
 
     @property
     def level(self) -> float:
-        """Share of the predictions that may be off by more."""
+        """Fraction of the predictions that may be off by more."""
         return 1.0 - self.fraction
 
     @property

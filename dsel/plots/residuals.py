@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SHOWN_QUANTILE = 0.99
-"""Share of the residuals that the axis shows, since a few large ones would hide all
+"""Fraction of the residuals that the axis shows, since a few large ones would hide all
 others.
 """
 
 
 def plot_residuals(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
-    """Draw which share of predictions of a regressor is off by how much at most.
+    """Draw which fraction of predictions of a regressor is off by how much at most.
 
     Lines are measurements: the absolute residuals of the model of each fold, on its
     fold, and of all folds together. Squares are the bounds: that of each model, and the
@@ -82,7 +82,7 @@ def plot_residuals(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         if not certificate.certified:
             label = f"{UNPROVED}, {certificate.model_text}"
         fill = "full" if certificate.certified else "none"
-        # A square marks a limit, and the share of predictions within it.
+        # A square marks a limit, and the fraction of predictions within it.
         ax.hlines(fractions, 0, limits, color=color, lw=0.8, alpha=0.6)
         mark = MARKERS[name]
         ax.plot(limits, fractions, mark, color=color, ms=6, fillstyle=fill, label=label)

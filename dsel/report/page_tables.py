@@ -36,7 +36,7 @@ N_ROWS: Final = 10
 MOST_CLASSES: Final = 50
 """Classes of a table."""
 SHARES: Final = (0.5, 0.8, 0.9, 0.95, 0.99)
-"""Shares of predictions in the table of distances."""
+"""Fractions of predictions in the table of distances."""
 MOST_PREDICTED: Final = 20
 """Classes of a confusion matrix."""
 SHOWN_ELSEWHERE: Final = (
@@ -149,7 +149,7 @@ def _show_confusion(
 
 
 def distance_table(results: xr.Dataset) -> list[list[str]]:
-    """Return heads, then rows, of how far shares of the predictions are off.
+    """Return heads, then rows, of how far fractions of the predictions are off.
 
     Empty for classes, and where no residuals were stored.
     """

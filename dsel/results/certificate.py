@@ -174,7 +174,7 @@ class Certificate(Renderable):
     """The meaning of the bound for a number of new rows; None if the loss has no
     words."""
     fraction: float = nan
-    """Share of the predictions that keep the tolerance; NaN for another loss."""
+    """Fraction of the predictions that keep the tolerance; NaN for another loss."""
     n_queried: int = 0
     """Queried rows whose labels the number uses, too."""
     n_groups: int = 0
@@ -308,7 +308,7 @@ class Certificate(Renderable):
 
     @property
     def is_rate(self) -> bool:
-        """Whether it bounds a share of rows, which is shown in percent."""
+        """Whether it bounds a fraction of rows, which is shown in percent."""
         return not (self.is_cost or self.is_tolerance)
 
     @property

@@ -28,8 +28,8 @@ OF_LABELS: Final = " of the tested models on labeled rows"
 """Words for the models and rows of the first part of a bound that is a sum: models
 trained without a fold are tested on it, and the model of all rows by none."""
 NOTED_DUPLICATES: Final = 0.1
-"""Share of labeled rows above which duplicates in the pool are noted; fewer duplicates
-are probably other records that look alike."""
+"""Fraction of labeled rows above which duplicates in the pool are noted; fewer
+duplicates are probably other records that look alike."""
 
 
 def statement_text(

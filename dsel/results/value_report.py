@@ -88,8 +88,8 @@ class ReportByValue(TableReport):
     """Pool rows with a value that no labeled row has."""
     quantity: str = ERROR_QUANTITY
     """`ERROR_QUANTITY` for a classifier. For a regressor `OFF_BY_QUANTITY`, a tolerance
-    in units of the target, or `SHARE_QUANTITY`, the share of predictions that are off
-    by more than a fixed distance."""
+    in units of the target, or `SHARE_QUANTITY`, the fraction of predictions that are
+    off by more than a fixed distance."""
     what: str = "Error"
     """Name of the quantity, as printed."""
     caveats: tuple[Caveat, ...] = ()

@@ -80,7 +80,7 @@ class Tolerance:
     """The model of that fold, if the predictions are those of the model of all rows.
 
     Then the distance of both predictions is added, row by row. By the triangle
-    inequality the interval holds for the same share of the rows: it misses a target
+    inequality the interval holds for the same fraction of the rows: it misses a target
     only if the fold's model is off by more than its tolerance.
     """
 

@@ -83,7 +83,7 @@ ENDS: Final = ("lower", "upper")
 PROBABILITY: Final = "probability_"
 """Prefix of the names of columns of probabilities; the class follows."""
 MOST_UNLIKE: Final = 0.02
-"""Share of rows with values that no labeled row has, from which a bound says so."""
+"""Fraction of rows with values that no labeled row has, from which a bound says so."""
 NEAR_PROBABILITIES: Final = 1e-9
 """Probabilities that differ by less may have another order than the scores."""
 BY_LARGEST: Final = (

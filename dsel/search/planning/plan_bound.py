@@ -270,9 +270,9 @@ def plan_bound(
         trained without 20% of them, in ``(0, 1)``; it is larger with fewer folds, and
         smaller with more. None takes a third of `error`. Both are guesses.
     class_share
-        For ``loss=dsel.losses.recall(label)``: the share of the class, in ``(0, 1)``.
-        Then `error` and `disagreement` are shares of its rows, and limits are computed
-        from the rows of the class alone.
+        For ``loss=dsel.losses.recall(label)``: the fraction of the class, in
+        ``(0, 1)``. Then `error` and `disagreement` are fractions of its rows, and
+        limits are computed from the rows of the class alone.
     cv
         Number of folds, at least 2, or several to compare.
     delta
@@ -280,8 +280,8 @@ def plan_bound(
     wanted
         A bound: the labeled rows and the pool rows that it needs are returned, too.
     error_quantile
-        For regressors, instead of `error`: the share of the predictions that keep the
-        tolerance, such as 0.9. See the last paragraph of "Returns".
+        For regressors, instead of `error`: the fraction of the predictions that keep
+        the tolerance, such as 0.9. See the last paragraph of "Returns".
     n_queries
         Pool rows to label in a nested search, as `plan_search` takes it; 0 for none.
         They take a share of `delta` from all other limits. The bound of ``all_rows``
@@ -294,7 +294,7 @@ def plan_bound(
         An `xarray.Dataset` that is shown as a table in words.
         `bound`, `label_term` and `disagreement_term` over (`certificate`, `n_folds`),
         averages, not clipped at 1; NaN if there are more folds than rows, or no pool.
-        `seen` is the share of the labeled rows on which the model is trained, and
+        `seen` is the fraction of the labeled rows on which the model is trained, and
         `disagreement` over `n_folds` the assumed rate. Certificates are ``one_fold``
         and ``all_rows``, the two numbers of a nested search; ``cv_bound``,
         ``best_fold`` and ``holdout``; and ``holdout_20_percent``, for a search on 80%
