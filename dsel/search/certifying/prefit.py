@@ -27,9 +27,9 @@ from dsel.families.estimator_kinds import is_regressor
 from dsel.families.predictions import predict_codes_or_numbers
 from dsel.losses.by_value import find_column
 from dsel.losses.calls import count_not_finite, count_rows
-from dsel.losses.declared import declare_losses
+from dsel.losses.declared import DeclaredLosses, declare_losses
 from dsel.losses.joint import Evidence
-from dsel.losses.protocols import FoldCounts, PlannedDelta, Rows
+from dsel.losses.protocols import FoldCounts, Loss, PlannedDelta, Predictions, Rows
 from dsel.option_values import ONE_FOLD
 from dsel.results.assumptions import DECLARED, VIOLATED, Assumption, full_list
 from dsel.results.caveats import (
@@ -66,6 +66,7 @@ from dsel.typing import (
     GroupsLike,
     LabelsLike,
     Model,
+    ReportLike,
     RowsLike,
 )
 
@@ -86,12 +87,9 @@ def certify_prefit(
         0 if search_options.random_state is None else search_options.random_state
     )
     rows = _read_counted_rows(model, X, y, search_options.groups, random_state)
-    losses = declare_losses(search_options.loss, search_options.report, rows.classes)
-    column = find_column(
-        search_options.report_by, rows.features, rows.columns, rows.target
+    losses = _declare_losses(
+        rows, search_options.loss, search_options.report, search_options.report_by
     )
-    if column is not None:
-        losses = losses.with_column(column)
     baseline_codes = None
     by_position = ["`model`"] * takes_positions(model, rows.features)
     if search_options.baseline is not None:
@@ -103,16 +101,7 @@ def certify_prefit(
         by_position += ["`baseline`"] * fixed_baseline.takes_positions
     predictions = predict_codes_or_numbers(model, rows.given, rows.classes)
     labeled = Rows(rows.features, rows.targets, baseline_codes)
-    # The rows are one fold, and the given model is its model: every loss bounds it as
-    # it bounds others.
-    n_rows = np.array([rows.n_rows])
-    fold_counts_of = {
-        statistic: FoldCounts(
-            count_rows(statistic, labeled, predictions)[np.newaxis], n_rows
-        )
-        for statistic in losses.statistics
-    }
-    evidence = Evidence(fold_counts_of, {})
+    evidence = _count_losses(losses, labeled, predictions)
     planned_delta = PlannedDelta(delta=delta, has_pool=False)
     bounds = losses.bound(evidence, planned_delta, 0)
     reports = ModelReports(
@@ -124,18 +113,14 @@ def certify_prefit(
     )
     main = losses.main
     repeats = count_repeats(rows.features, np.ones(rows.n_rows, np.bool_))
-    reason = ""
-    if have_copies(repeats):
-        reason = f"rows repeat as independent draws cannot: copies; {TAKE_ONCE}"
-    state, says = VIOLATED if reason else DECLARED, NEW_GROUPS if rows.n_groups else ""
     certificate = PrefitCertificate(
         bounds.one_fold_bound,
         delta,
         "holdout",
         AS_GIVEN,
-        assumptions=full_list([Assumption("A1", state, reason, says)], has_pool=False),
+        assumptions=full_list([_judge_draw(rows, repeats)], has_pool=False),
         estimate=bounds.estimate,
-        n_not_finite=count_not_finite(main, fold_counts_of[main.statistic]),
+        n_not_finite=count_not_finite(main, evidence.fold_counts_of[main.statistic]),
         n_labeled=rows.n_rows,
         is_holdout=True,
         caveats=(
@@ -152,6 +137,45 @@ def certify_prefit(
         **loss_fields(main),
     )
     return certificate.with_baseline(reports.comparison())
+
+
+def _declare_losses(
+    rows: "CountedRows",
+    loss: Loss | str | None,
+    report: ReportLike,
+    report_by: str | int | None,
+) -> DeclaredLosses:
+    """Return the losses that are bounded, also by the values of a column."""
+    losses = declare_losses(loss, report, rows.classes)
+    column = find_column(report_by, rows.features, rows.columns, rows.target)
+    return losses if column is None else losses.with_column(column)
+
+
+def _count_losses(
+    losses: DeclaredLosses, labeled: Rows, predictions: Predictions
+) -> Evidence:
+    """Return the counts of all losses.
+
+    The rows are one fold, and the given model is its model: every loss bounds it as it
+    bounds others.
+    """
+    n_rows = np.array([len(predictions)])
+    fold_counts_of = {
+        statistic: FoldCounts(
+            count_rows(statistic, labeled, predictions)[np.newaxis], n_rows
+        )
+        for statistic in losses.statistics
+    }
+    return Evidence(fold_counts_of, {})
+
+
+def _judge_draw(rows: "CountedRows", repeats: "pd.Series[int]") -> Assumption:
+    """Return the assumption of independent draws, which copies violate."""
+    reason = ""
+    if have_copies(repeats):
+        reason = f"rows repeat as independent draws cannot: copies; {TAKE_ONCE}"
+    state, says = VIOLATED if reason else DECLARED, NEW_GROUPS if rows.n_groups else ""
+    return Assumption("A1", state, reason, says)
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,7 @@ from dsel.search.running.cube_caveats import (
 from dsel.search.running.fit_chosen import FittedModels
 from dsel.search.running.forecasts import (
     estimate_disagreement,
-    forecast_folds,
-    forecast_queries,
+    forecast_other_plans,
     make_queries,
 )
 from dsel.search.running.procedures import best_params, name_procedure
@@ -91,23 +90,21 @@ def make_choice(
         candidate_params=candidate_params,
         is_halved=search.is_halved,
     )
-    queries = None
+    procedure, queries = "", None
+    # A grid that sets no parameter has a single candidate: the procedure itself.
+    if not candidate_params[deployed.candidate]:
+        procedure = name_procedure(chosen.models_by_name[deployed.name])
     if search.n_queries and ALL_ROWS in bounded:
         queries = make_queries(context, planned_delta, chosen, search.n_queries)
-    forecast = advice.call_safely(
-        forecast_queries,
+    forecasts = forecast_other_plans(
+        advice,
         context,
         planned_delta,
         chosen,
-        in_groups=search.row_groups is not None,
-    )
-    fold_forecast = advice.call_safely(
-        forecast_folds,
-        context,
-        planned_delta,
-        len(candidate_params),
         bounded[ONE_FOLD].certificate,
-        expected_holdout,
+        n_candidates=len(candidate_params),
+        expected_holdout=expected_holdout,
+        in_groups=search.row_groups is not None,
     )
     return Choice(
         criterion=search.criterion.name,
@@ -119,16 +116,13 @@ def make_choice(
             drop_finite_tolerances(description.caveats, losses, bounded), advice.caveats
         ),
         queries=queries,
-        forecast=forecast,
-        fold_forecast=fold_forecast,
+        forecast=forecasts.by_queries,
+        fold_forecast=forecasts.by_folds,
         n_candidates=len(candidate_params),
         n_folds=context.scheme.n_folds,
         five_fold_disagreement=estimate_disagreement(chosen, context.scheme.n_folds),
         fold_params=params_of_folds(chosen.fitted, candidate_params),
-        # A grid that sets no parameter has a single candidate: the procedure itself.
-        procedure=""
-        if candidate_params[deployed.candidate]
-        else name_procedure(chosen.models_by_name[deployed.name]),
+        procedure=procedure,
         renamings=search.renamings,
         **largest_class(description.counted_classes),
         **constant_fields(description.constant),

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from math import nan
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from dsel.search.design.expected_bounds import (
 )
 from dsel.search.engine.jobs import JobContext
 from dsel.search.running.count_chosen import ChosenModels
+from dsel.search.running.cube_caveats import Advice
 
 ADVISED_QUERIES: Final = 50
 """Number of queried rows, which makes the bound of the model of all labels 14% smaller
@@ -58,6 +59,46 @@ def make_queries(
         rows=rows,
         one_fold_codes=one_fold_codes,
         all_rows_codes=all_rows_codes,
+    )
+
+
+class PlanForecasts(NamedTuple):
+    """The expected bounds of other plans, each None where there is none to advise."""
+
+    by_queries: QueryForecast | None
+    """Of a plan with queried rows."""
+    by_folds: FoldForecast | None
+    """Of the best number of folds."""
+
+
+def forecast_other_plans(
+    advice: Advice,
+    context: JobContext,
+    planned_delta: PlannedDelta,
+    chosen: ChosenModels,
+    certificate: Certificate,
+    *,
+    n_candidates: int,
+    expected_holdout: float,
+    in_groups: bool,
+) -> PlanForecasts:
+    """Return what other plans would be expected to bound; `advice` notes an error.
+
+    `certificate` is that of the model of one fold, and `expected_holdout` the limit
+    that a hold-out set would give on average.
+    """
+    return PlanForecasts(
+        advice.call_safely(
+            forecast_queries, context, planned_delta, chosen, in_groups=in_groups
+        ),
+        advice.call_safely(
+            forecast_folds,
+            context,
+            planned_delta,
+            n_candidates,
+            certificate,
+            expected_holdout,
+        ),
     )
 
 
