@@ -209,8 +209,15 @@ class Frame:
 def with_column_names(rows: Any) -> Any:
     """Return a table of xarray whose columns have a coordinate as a data frame.
 
-    The columns of data frames are found by their names. Other rows are unchanged.
+    The columns of data frames are found by their names. A table of pyarrow that pandas
+    made has its index as a column, which is left out, as in pandas. Other rows are
+    unchanged.
     """
+    if type(rows).__module__.startswith("pyarrow") and hasattr(rows, "drop_columns"):
+        # Some entries describe the numbers 0, 1, 2, ..., for which there is no column.
+        index = (rows.schema.pandas_metadata or {}).get("index_columns", ())
+        known = [name for name in index if name in rows.column_names]
+        return rows.drop_columns(known) if known else rows
     is_array = isinstance(rows, xr.DataArray) and rows.ndim == 2
     if not is_array or rows.dims[1] not in rows.coords:
         return rows
@@ -253,8 +260,10 @@ def rows_by_name(rows: Any, names: Sequence[str] | None, whose: str) -> Any:
         # scikit-learn ignores names that are no texts, and would take the columns of
         # such a frame by position, while those of a pool are found by name.
         rows = rows.set_axis([str(name) for name in rows.columns], axis=1)
-    check_columns(rows.columns, names, "`X`", whose)
-    return nw.from_native(rows, eager_only=True).select(list(names)).to_native()
+    frame = nw.from_native(rows, eager_only=True)
+    # In pyarrow `rows.columns` are the values.
+    check_columns(frame.columns, names, "`X`", whose)
+    return frame.select(list(names)).to_native()
 
 
 def frame_of(rows: Any) -> Frame:
@@ -267,6 +276,7 @@ def frame_of(rows: Any) -> Frame:
             if isinstance(values.dtype, np.dtype) and not values.dtype.isnative
         }
         rows = rows.astype(swapped) if swapped else rows
+    rows = with_column_names(rows)
     frame = nw.from_native(rows, eager_only=True)
     native = frame.to_pandas()
     return Frame(native, FrameSchema(frame.head(0).to_native(), columns_of(native)))
@@ -526,6 +536,8 @@ def _cast(column: pd.Series, dtype: Any) -> pd.Series:
     """Return a column in a type of pandas, or as it is; see `frame_like`."""
     if column.dtype == dtype:
         return column
+    if column.dtype.kind in "mM" and len(column) and not column.notna().any():
+        column = pd.Series(None, index=column.index, dtype=object)  # of no type
     if isinstance(dtype, pd.CategoricalDtype):
         # This uses codes, because `astype` of pandas will refuse values outside the
         # categories.

@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from operator import or_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -123,16 +124,17 @@ def convert_pool(
     a value that is not of its kind raises ValueError then.
     """
     written = _text_columns(location)
-    _check_kinds(pool, schema, written, where)
+    missing = _check_kinds(pool, schema, written, where)
     assert pool.frames is not None
-    changes = {c.name: _EMPTY[c.kind] for c in _columns_to_convert(schema, pool)}
+    converted = (*_columns_to_convert(schema, pool), *missing)
+    changes = {c.name: _EMPTY[c.kind] for c in converted if c.kind is not Kind.TEXT}
     back = [
         column.name
         for column, stored in zip(schema.columns, pool.frames.columns, strict=False)
         if column.kind is Kind.TEXT
         and stored.kind in (NUMBER, "date", "time")
         and column.name in written
-    ]
+    ] + [column.name for column in missing if column.kind is Kind.TEXT]
     changes |= dict.fromkeys(back, "str")
     # Blocks get zoned times in UTC, and dates as times, as labeled rows have them.
     for like, stored in zip(schema.columns, pool.frames.columns, strict=False):
@@ -145,13 +147,18 @@ def convert_pool(
     )
     if not (changes or has_gaps) and (schema.is_typed or not is_text):
         return pool
-    empty = pool.frames.empty.astype(changes)
+    # pandas casts no times to numbers, though there are none.
+    objects = dict.fromkeys((column.name for column in missing), object)
+    empty = pool.frames.empty.astype(objects).astype(changes)
     known = {column.name: column for column in columns_of(empty)}
     columns = []
     for column in pool.frames.columns:
         if column.name in changes:
             kind = TEXT if column.name in back else known[column.name].kind
             column = replace(column, kind=kind)
+            if column.name in objects:
+                columns.append(replace(column, dtype=known[column.name].dtype))
+                continue
         is_number = column.dtype == "float64"
         columns.append(replace(column, kind=NUMBER) if is_number else column)
     frames, fingerprint = FrameSchema(empty, tuple(columns)), pool.origin.fingerprint
@@ -239,17 +246,23 @@ def _text_columns(location: str) -> dict[str, _Written]:
 
 def _check_kinds(
     pool: Pool, schema: TableSchema, written: Mapping[str, _Written], where: str
-) -> None:
-    """Raise where the type of a column shows that it cannot be converted."""
+) -> list[ColumnSchema]:
+    """Raise where the type of a column shows that it cannot be converted.
+
+    Return the columns whose type is another one because they have no value at all.
+    """
     assert pool.frames is not None
     are_numbers = (c.name for c in pool.frames.columns if c.is_number)
     schema.refuse_plain_numbers(are_numbers, where)
-    wrong, names = [], []
+    wrong, names, missing = [], [], list[ColumnSchema]()
     for column, stored in zip(schema.columns, pool.frames.columns, strict=False):
         kind, known, end = stored.kind, column.kind, ""
         has_zone = kind.startswith("time in zone")
         if known.is_time and stored.is_time:
             if has_zone != (known is Kind.ZONED_TIMES):
+                if not _has_values(pool, column.name):
+                    missing.append(column)
+                    continue
                 labeled_table, other = "the labeled table", where
                 zoned, local = (
                     (other, labeled_table) if has_zone else (labeled_table, other)
@@ -268,7 +281,9 @@ def _check_kinds(
         else:
             is_right |= has_texts(kind) or (known is Kind.TRUTH and kind == TRUTH)
             is_right |= known.is_number and kind in (NUMBER, TRUTH)
-        if not is_right:
+        if not is_right and not _has_values(pool, column.name):
+            missing.append(column)
+        elif not is_right:
             names.append(column.name)
             wrong.append(
                 f"column {column.name!r} holds {column.noun} in the labeled table and "
@@ -281,6 +296,17 @@ def _check_kinds(
             # leaves them out.
             [("--drop", join_names(names))] if names else [],
         )
+    return missing
+
+
+def _has_values(pool: Pool, name: str) -> bool:
+    """Return whether a column has a value in any row; it is read once."""
+
+    def find(X: Features, row_numbers: Integers) -> bool:
+        return bool(pd.DataFrame(native(X)).notna().to_numpy().any())
+
+    column = pool.with_columns([name], block_rows=_ROWS_AT_ONCE)
+    return bool(column.reduce(find, or_, allow_nan=True))
 
 
 def _columns_to_convert(schema: TableSchema, pool: Pool) -> list[ColumnSchema]:

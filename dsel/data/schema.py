@@ -525,7 +525,10 @@ def convert_frame(
         if isinstance(values.dtype, pd.CategoricalDtype) and column.kind != Kind.TEXT:
             values = values.astype(values.cat.categories.dtype)
         texts = None if column.kind in (Kind.OTHER, Kind.GAPS) else texts_of(values)
-        if texts is None or (column.kind is Kind.TEXT and schema.is_typed):
+        is_typed = column.kind is Kind.TEXT and schema.is_typed
+        if is_missing_in_another_type(values, column.kind):
+            texts, is_typed = pa.nulls(len(values), pa.string()), False
+        if texts is None or is_typed:
             if values.dtype.kind in "biuf" and values.notna().any():
                 schema.refuse_plain_numbers([column.name], where)
             converted[column.name] = values
@@ -539,6 +542,23 @@ def convert_frame(
     refuse_wrong_values(wrong, where, first_row)
     ids = {name: frame[name] for name in schema.ids if name in frame}
     return pd.DataFrame(converted | ids, copy=False)
+
+
+def is_missing_in_another_type(values: pd.Series, kind: Kind) -> bool:
+    """Return whether a column has nothing but NaN or NaT, in a type of another kind.
+
+    Formats and libraries write such gaps for columns of any kind.
+    """
+    of = values.dtype.kind
+    if kind.is_time and of == "M":
+        has_zone = isinstance(values.dtype, pd.DatetimeTZDtype)
+        return has_zone != (kind is Kind.ZONED_TIMES) and not values.notna().any()
+    is_other = (
+        (kind is Kind.TEXT and of in "fmM")
+        or ((kind.is_number or kind is Kind.TRUTH) and of in "mM")
+        or (kind.is_time and of == "f")
+    )
+    return is_other and not values.notna().any()
 
 
 def convert_to_common_types(frame: pd.DataFrame) -> pd.DataFrame:
