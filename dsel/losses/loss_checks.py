@@ -2,13 +2,12 @@
 
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from dsel.arrays import Integers
+from dsel.arrays import Floats, Integers
 from dsel.checks import show
 from dsel.losses.calls import (
     count_pair,
@@ -324,14 +323,7 @@ def _check_triangle(
     this case become visible; without a case all rows are random.
     """
     n, statistic = _TRIANGLE_ROWS, loss.statistic
-    draw = partial(_draw_predictions, loss, n_classes, rng)
-    targets = draw()
-    X = rng.normal(size=(n, 3))
-    # The first model is often right where the second one is wrong, which shows a count
-    # that is missing.
-    keeps = rng.random((2, n)) < rng.random((2, 1))
-    first = np.where(keeps[0], targets, draw())
-    second = np.where(keeps[1], first, draw())
+    X, targets, first, second = _draw_two_models(loss, n_classes, rng)
     if case is not None:
         is_of_case = rng.random(n) < 0.9
         targets, first, second = (
@@ -356,12 +348,41 @@ def _check_triangle(
         )
 
 
-def _draw_predictions(
-    loss: Loss, n_classes: int, rng: np.random.Generator
-) -> Predictions:
-    """Return random predictions, which may be targets, too."""
+class _TwoModels(NamedTuple):
+    """Generated rows, with the predictions of two models."""
+
+    X: Floats
+    targets: Predictions
+    first: Predictions
+    second: Predictions
+
+
+def _draw_two_models(
+    loss: Loss,
+    n_classes: int,
+    rng: np.random.Generator,
+    agreement: float | None = None,
+) -> _TwoModels:
+    """Return random rows, on which the second model often predicts as the first does.
+
+    `agreement` is the probability that a prediction is copied, from the target to the
+    first model and from there to the second; None draws one for each.
+    """
     n = _TRIANGLE_ROWS
-    return rng.normal(size=n) if loss.is_regression else rng.integers(n_classes, size=n)
+
+    def draw() -> Predictions:
+        if loss.is_regression:
+            return rng.normal(size=n)
+        return rng.integers(n_classes, size=n)
+
+    targets = draw()
+    X = rng.normal(size=(n, 3))
+    # The first model is often right where the second one is wrong, which shows a count
+    # that is missing.
+    words = rng.random((2, n))
+    keeps = words < (rng.random((2, 1)) if agreement is None else agreement)
+    first = np.where(keeps[0], targets, draw())
+    return _TwoModels(X, targets, first, np.where(keeps[1], first, draw()))
 
 
 def _check_divided_pool_delta(
@@ -375,12 +396,7 @@ def _check_divided_pool_delta(
     name, statistic, n = type(loss).__name__, loss.statistic, _TRIANGLE_ROWS
     if statistic.fold_shape is None:  # quantiles move in steps, which hide a share
         return
-    draw = partial(_draw_predictions, loss, n_classes, rng)
-    targets = draw()
-    X = rng.normal(size=(n, 3))
-    keeps = rng.random((2, n)) < 0.9
-    first = np.where(keeps[0], targets, draw())
-    second = np.where(keeps[1], first, draw())
+    X, targets, first, second = _draw_two_models(loss, n_classes, rng, 0.9)
     counts = count_rows(statistic, Rows(X, targets), first)
     first_rows = slice(_POOL_ROWS)
     pair = count_pair(

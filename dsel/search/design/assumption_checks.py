@@ -82,6 +82,8 @@ TAKE_ONCE: Final = "take each record once (drop_duplicates), or pass `groups`"
 """Advice for labeled rows that are copies."""
 MANY_DUPLICATES: Final = 0.01
 """Fraction of rows with a duplicate in another fold that leads to a caveat."""
+NO_FOLD: Final = -1
+"""Number in place of that of a fold, of labeled rows that are in none."""
 
 
 class SharedValues(NamedTuple):
@@ -747,7 +749,7 @@ class DuplicatesAcrossFolds:
         if has_groups:
             records = pd.DataFrame({"row": hashes, "target": labeled.y})
             hashes = records.groupby(["row", "target"]).ngroup().to_numpy()
-        fold_of = np.full(len(hashes), -1)
+        fold_of = np.full(len(hashes), NO_FOLD)
         for fold, split in enumerate(scheme.fold_splits):
             if scheme.is_plain_random:
                 # With groups a fold has more rows than are counted, one of each group.

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -271,6 +271,10 @@ class CountJob:
         return [self]
 
 
+NO_ROW: Final = -1
+"""Number in place of that of a pool row, where there is none."""
+
+
 @dataclass(frozen=True)
 class UnpredictedRows:
     """Pool rows on which `predict` of a compared model raised.
@@ -280,8 +284,8 @@ class UnpredictedRows:
     """
 
     n_rows: int = 0
-    first_row: int = -1
-    """Number of the first such row; -1 without one."""
+    first_row: int = NO_ROW
+    """Number of the first such row."""
     cause: str = ""
     """Error of the first row."""
 
