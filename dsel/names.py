@@ -161,7 +161,7 @@ CANDIDATE_DELTA = _number("candidate_delta", _JUDGED,
 PRIOR_SHARE = _number("prior_share", _EACH,
     "share of delta that the prior gives to the candidate")
 DELTA = _number("delta", (CRITERION,),
-    "probability that the criterion's bounds may fail")
+    "probability that the criterion's bounds may fail; NaN of an estimate")
 # fmt: on
 VARIABLES: Final = tuple(BY_NAME.values())
 OUTER_CONFUSION: Final = _statistic("outer_confusion")

@@ -36,6 +36,7 @@ OPTIONAL_VARIABLES: Final = {
     names.LABEL_TERM,
     names.DISAGREEMENT_TERM,
     names.CANDIDATE_DELTA,
+    names.DELTA,
     names.FIT_PROBLEM,
 } | {
     variable.name
@@ -236,8 +237,8 @@ def with_criteria(
     """Return the cube with the values that criteria give every candidate.
 
     `terms` have the values of every criterion, by its name; `candidate_deltas` of a
-    criterion divide `delta` among the candidates that it bounds, and an estimate has
-    none. A cube of estimates alone lacks the variable.
+    criterion divide `delta` among the candidates that it bounds. An estimate has
+    neither: they are NaN, and a cube of estimates alone lacks both variables.
     """
     n = len(terms)
     status = cube[names.STATUS]
@@ -253,7 +254,9 @@ def with_criteria(
             for name in terms
         ]
     )
-    values |= {names.CANDIDATE_DELTA: deltas, names.DELTA: np.full(n, float(delta))}
+    # Nothing can fail of an estimate; the attribute `delta` has that of the run.
+    of_criteria = [delta if name in candidate_deltas else np.nan for name in terms]
+    values |= {names.CANDIDATE_DELTA: deltas, names.DELTA: np.array(of_criteria)}
     variables = _variables(values, status.sizes, {names.CRITERION: n})
     by_name = {name: term.value for name, term in terms.items()}
     return with_criterion_values(cube, by_name).assign(variables)

@@ -131,6 +131,12 @@ def test_cube__has_shares_of_delta_only_of_bounds(kind, deltas):
     for criterion, share in (deltas or {}).items():
         of_candidates = cube["candidate_delta"].sel(criterion=criterion)
         np.testing.assert_array_equal(of_candidates, np.full((4, 2), share))
+    # An estimate fails with no known probability.
+    assert ("delta" in cube) == (deltas is not None)
+    for criterion, share in (deltas or {}).items():
+        delta = cube["delta"].sel(criterion=criterion).item()
+        assert np.isnan(delta) if np.isnan(share) else delta == 0.05
+    assert cube.attrs["delta"] == 0.05
 
 
 def test_cube__pruned_candidates_keep_their_cells():
