@@ -162,7 +162,7 @@ def _error_of_undecided_columns(
     others = {
         name: reason
         for name, reason in why_texts.items()
-        if name not in known and name in X and (reason.as_numbers or reason.text)
+        if name not in known and name in X and (reason.options or reason.text)
     }
     in_short = ""
     if len(undecided) + len(others) > MOST_IN_FULL:
@@ -237,8 +237,7 @@ def _classify_columns(
     reasons = {
         c.name: reason
         for c in undecided
-        if (reason := why_texts.get(c.name))
-        and (reason.as_numbers or reason.date_orders)
+        if (reason := why_texts.get(c.name)) and (reason.options or reason.date_orders)
     }
     keys = [c.name for c in undecided if c.kind == NUMBER and _holds_keys(X[c.name])]
     # A column with unique values may identify rows in the predictions.
@@ -293,14 +292,14 @@ def _ways_to_decide(
         options = dict.fromkeys(
             option
             for reason in reasons.values()
-            for option in reason.as_numbers or [(order, "")]
+            for option in reason.options or [(order, "")]
         )
         # Who reads some amounts as numbers reads all of them so, also those of few
         # values, which could be categories.
         options |= dict.fromkeys(
             ("--number", name)
             for name, reason in why_texts.items()
-            if name in X and reason.as_numbers == (("--number", name),)
+            if name in X and reason.options == (("--number", name),)
         )
         readings.append(options)
     ways: list[ShellOptions]
@@ -315,10 +314,10 @@ def _ways_to_decide(
     if categories:
         rest = [name for name in rest if name not in categories]
         as_texts = [("--text", name) for name in categories]
-        as_numbers = {
-            o for c in categories if c in reasons for o in reasons[c].as_numbers
+        of_categories = {
+            o for c in categories if c in reasons for o in reasons[c].options
         }
-        others = [o for o in readings[0] if o not in as_numbers]
+        others = [o for o in readings[0] if o not in of_categories]
         ways.insert(1, [*others, *as_texts, *_options(rest, ids, likely)])
     if undecided.keys:  # their names may mislead
         ways.append(_read_keys_as_numbers(first, undecided.keys))

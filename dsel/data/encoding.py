@@ -34,7 +34,7 @@ from dsel.data.identifiers import (
     is_name_of_identifier,
     notes_on_repeats,
 )
-from dsel.data.kinds import ColumnScan, Kind, TextReason
+from dsel.data.kinds import ColumnScan, Kind, TextReason, trim
 
 NUMBERS: Final = "numbers"
 DATES: Final = "dates"
@@ -92,7 +92,7 @@ def has_words_among_numbers(reason: TextReason, values: pd.Series) -> bool:
     Categories would lose the order of such numbers, and a new one in the pool would
     stop the command.
     """
-    if not any(option == "--gap" for option, _ in reason.as_numbers):
+    if not any(option == "--gap" for option, _ in reason.options):
         return False
     known = values.dropna().astype(str)
     numbers = pd.to_numeric(known.str.replace(",", "."), errors="coerce")
@@ -120,14 +120,14 @@ def find_conversion(values: pd.Series) -> Conversion | None:
     "pd.to_numeric(X[c].str.replace('[ .€]', '', regex=True).str.replace(',', '.'))"
     >>> find_conversion(pd.Series(["26.09.2023", "5.10.2023"])).code
     'pd.to_datetime(X[c], dayfirst=True)'
+    >>> find_conversion(pd.Series(["26.09.2023", "5.10.2023", "unknown"])).code
+    "pd.to_datetime(X[c].mask(X[c].isin(['unknown'])), dayfirst=True)"
     >>> find_conversion(pd.Series(["red", "blue"]))
     """
     texts = texts_of(values)
     if texts is None:
         return None
-    scan = ColumnScan()
-    scan.is_typed = True
-    scan.add(texts)
+    scan = _scan(texts)
     kind, n = scan.kind(), scan.n_values
     if not n or kind is Kind.TRUTH:
         return None
@@ -135,22 +135,38 @@ def find_conversion(values: pd.Series) -> Conversion | None:
     # Methods of texts make gaps of numbers next to texts.
     is_mixed = columns_of(values.to_frame("values"))[0].kind != TEXT
     code = f"{COLUMN}.map(str, na_action='ignore')" if is_mixed else COLUMN
-    if kind.is_time or scan.date_orders or 2 * scan.n_other_dates > n:
-        return _find_dates(scan, known, code)
+    if _holds_dates(scan) or 2 * scan.n_other_dates > n:
+        return _find_dates(scan, known, code, ())
     if kind.is_number:
         return _find_numbers(scan, known, code, ())
     reason = scan.looks_like(str(values.name))
+    options = () if reason is None else reason.options
+    gaps = [word for option, word in options if option == "--gap"]
+    if gaps and _holds_dates(others := _scan(trim(texts, gaps))):
+        return _find_dates(others, known, code, gaps)
     n_of_sign = scan.amounts.n_by_sign[scan.amount_sign]
     n_amounts = n_of_sign + (scan.n_numbers if scan.amount_sign == "" else 0)
     # Leading zeros and letters without a pattern are those of codes.
     is_code = scan.n_codes or scan.n_leading_zeros or scan.n_too_large
     if reason is None or is_code or 2 * n_amounts <= n:
         return None
-    gaps = [word for option, word in reason.as_numbers if option == "--gap"]
     is_few = values.nunique() <= MOST_VALUES
     if is_few and gaps and values.isin(gaps).mean() > MOST_WORDS:
         return None
     return _find_numbers(scan, known, code, gaps)
+
+
+def _scan(texts: pa.Array) -> ColumnScan:
+    """Return the forms of texts, which nobody has read as another kind."""
+    scan = ColumnScan()
+    scan.is_typed = True
+    scan.add(texts)
+    return scan
+
+
+def _holds_dates(scan: ColumnScan) -> bool:
+    """Return whether all texts are dates or times, with the day or the month first."""
+    return scan.kind().is_time or bool(scan.date_orders)
 
 
 def _without(code: str, words: Sequence[str]) -> str:
@@ -212,9 +228,11 @@ def _replacements(
     return steps
 
 
-def _find_dates(scan: ColumnScan, known: pd.Series, code: str) -> Conversion | None:
+def _find_dates(
+    scan: ColumnScan, known: pd.Series, code: str, gaps: Sequence[str]
+) -> Conversion | None:
     """Return the line for texts of dates and times."""
-    words, n = [*scan.gap_words], scan.n_values
+    words, n = [*scan.gap_words, *gaps], scan.n_values
     kind, orders, note = scan.kind(), scan.date_orders, ""
     options = dict[str, Any]()
     if kind is Kind.ZONED_TIMES:

@@ -7,7 +7,7 @@ Values are Arrow strings without surrounding blanks; an empty cell is null.
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -200,8 +200,9 @@ class TextReason(NamedTuple):
     """Reason why a column is read as text, though another kind was likely."""
 
     text: str
-    as_numbers: tuple[tuple[str, str], ...] = ()
-    """Options of the shell, all of which together make it numbers; () if none do."""
+    options: tuple[tuple[str, str], ...] = ()
+    """Options of the shell, all of which together make it numbers or dates; () if none
+    do."""
     date_orders: tuple[str, ...] = ()
     """Options of the shell, each of which makes it dates."""
     way: str = ""
@@ -541,6 +542,8 @@ class ColumnScan:
         """Quotes a value in a note; tables in memory add its line."""
         self.no_amounts: set[str] = set()
         """Values that are no numbers in any form; not all, if they are many."""
+        self.no_dates: set[str] = set()
+        """Values that are neither dates nor numbers; not all, if they are many."""
         self.separator = ""
         """Separator of the file; "" where it is unknown, or there is none."""
         self.is_typed = False
@@ -716,6 +719,9 @@ class ColumnScan:
             self.n_like_dates += self._count(distinct.select(is_numeric), "like a date")
             self._add_numeric_dates(distinct)
         self.n_other_dates += self._count(distinct.select(is_other), "other date")
+        if len(self.no_dates) <= MOST_GAPS_OFFERED:
+            no_dates = values.filter(pc.invert(pc.or_(is_date, is_zoned)))
+            self.no_dates |= {*no_dates[: MOST_GAPS_OFFERED + 1].to_pylist()}
         if "no time" not in self.examples and not _all(begins_as_iso):
             no_time = values.filter(pc.invert(begins_as_iso))[0].as_py()
             self.examples["no time"] = no_time
@@ -956,13 +962,19 @@ class ColumnScan:
 
     def _gap_options(self, more: Iterable[str] = ()) -> tuple[tuple[str, str], ...]:
         """Return `--gap` options for values that are no numbers; () if many."""
-        words = sorted({*self.no_amounts, *more})
-        is_many = len(words) > MOST_GAPS_OFFERED
-        return () if is_many else tuple(("--gap", word) for word in words)
+        return _as_gaps({*self.no_amounts, *more})
 
     def _describe_wrong_date(self, value: str) -> TextReason:
-        text = f"looks like dates, but {self.quote(value)} is none, and is read as text"
-        return TextReason(text)
+        start = (
+            f"looks like dates, but {self.quote(value)} is none, and is read as text"
+        )
+        # All other values must be dates, and a number is no word for a gap.
+        options = _as_gaps(self.no_dates)
+        if self.n_numbers or value not in self.no_dates or not options:
+            return TextReason(start)
+        read = "reads it as a gap" if len(options) == 1 else "read them as gaps"
+        way = f"; {_words_of(options)} {read}"
+        return TextReason(f"{start}{way}", options, way=way)
 
     def way_to_amounts(self, name: str) -> TextReason:
         """Return how a column of amounts is read as numbers; no text if it has none."""
@@ -1042,6 +1054,12 @@ class ColumnScan:
             f"looks like dates ({other or example!r}), and is read as text; write "
             f"YYYY-MM-DD"
         )
+
+
+def _as_gaps(words: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """Return the options that read words as gaps; () if there are many."""
+    is_many = len(words) > MOST_GAPS_OFFERED
+    return () if is_many else tuple(("--gap", word) for word in sorted(words))
 
 
 def _words_of(options: Iterable[tuple[str, str]]) -> str:

@@ -187,7 +187,7 @@ def _refuse_numbers(
         if column.kind is Kind.TEXT
         and stored.kind == NUMBER
         and (reason := why_texts.get(column.name))
-        and reason.as_numbers
+        and reason.options
     }
     if reasons:
         shown = ". ".join(
@@ -195,7 +195,7 @@ def _refuse_numbers(
             for reason in reasons.values()
         )
         options = dict.fromkeys(
-            option for reason in reasons.values() for option in reason.as_numbers
+            option for reason in reasons.values() for option in reason.options
         )
         raise UndecidedError(
             f"{shown}.", [*options], [("--drop", join_names([*reasons]))]

@@ -212,7 +212,7 @@ def _check_text_classes(
             f"`target` {target!r} has {n_values:,} different texts in {n_rows:,} rows, "
             f"which may be identifiers{why}; name another column as the target, or say "
             f"that they are classes by --task classification.",
-            () if reason is None else reason.as_numbers,
+            () if reason is None else reason.options,
             [("--task", CLASSIFICATION)],
         )
 

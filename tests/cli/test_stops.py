@@ -324,6 +324,27 @@ def test_gap__is_the_first_way_where_the_pool_has_numbers(tables):
 
 
 @pytest.mark.parametrize(
+    ("form", "gap", "ways"),
+    [
+        ("%d.%m.%Y", "unknown", (["--gap", "unknown"], ["--drop", "Claim date"])),
+        ("%Y-%m-%d", "not yet", (["--gap", "not yet"], ["--drop", "Claim date"])),
+        ("%Y-%m-%d %H:%M", "open", (["--gap", "open"], ["--drop", "Claim date"])),
+        ("%Y-%m-%d", "2023-02-30", (["--drop", "Claim date"],)),  # a slip, no gap
+    ],
+)
+def test_gap__of_dates_is_the_first_way(tables, form, gap, ways):
+    days = pd.date_range("2023-01-01", periods=200, freq="37h")
+    frame = customers(200, 1).drop(columns="customer_id")
+    frame["Claim date"] = days.strftime(form).where(frame.index % 9 > 0, gap)
+    frame.to_csv("l.csv", index=False)
+    words = ["select", "l.csv", "--target", "left", *MODEL]
+    error, commands = stop(*words)
+    assert f"looks like dates, but {gap!r} in line 2 is none" in error
+    assert commands == [shlex.join([*words, *way]) for way in ways]
+    assert "Error at most" in succeed(*shlex.split(commands[0])).stdout
+
+
+@pytest.mark.parametrize(
     ("words", "text"),
     [
         ((), "Nothing is stored: with --out the same"),
