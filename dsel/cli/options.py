@@ -386,9 +386,9 @@ gap_option = click.option(
     "--gap",
     "gaps",
     multiple=True,
-    help="Word for a missing value, such as unknown; in text files NA, None, ? and the "
-    "like are known. Those of `dsel select` hold for later tables, too. May be given "
-    "several times.",
+    help="Word or number for a missing value, such as unknown or -999; in text files "
+    "NA, None, ? and the like are known. Those of `dsel select` hold for later tables, "
+    "too. May be given several times.",
 )
 """Adds the words for gaps of the labeled table."""
 

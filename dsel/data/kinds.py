@@ -227,6 +227,8 @@ class WrongValue(NamedTuple):
     """Other values of these rows that are not of the kind either, the first ones."""
 
 
+MOST_ZEROS: Final = 9
+"""Most zeros behind the point of a whole number that is a word for a gap."""
 MOST_WRONG: Final = 20
 """Most values of one column that an error names, so that one error lists them all."""
 
@@ -236,8 +238,24 @@ def trim(values: pa.Array, gaps: Sequence[str] = ()) -> pa.Array:
     trimmed = _trim_blanks(values)
     if not gaps:
         return trimmed
-    is_gap = pc.is_in(trimmed, value_set=pa.array(gaps, trimmed.type))
+    is_gap = pc.is_in(trimmed, value_set=pa.array(forms_of_gaps(gaps), trimmed.type))
     return pc.if_else(is_gap, pa.scalar(None, trimmed.type), trimmed)
+
+
+def forms_of_gaps(words: Iterable[str]) -> list[str]:
+    """Return words for a gap, and whole numbers among them with zeros behind a point.
+
+    Examples
+    --------
+    >>> forms_of_gaps(["unknown", "-999"])[:4]
+    ['unknown', '-999', '-999.', '-999.0']
+    """
+    zeros = [mark + "0" * n for mark in ".," for n in range(MOST_ZEROS + 1)]
+    forms = list[str]()
+    for word in words:
+        ends = ["", *zeros] if re.match(WHOLE, word) else [""]
+        forms += [word + end for end in ends]
+    return forms
 
 
 def _trim_blanks(values: pa.Array) -> pa.Array:

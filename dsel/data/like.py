@@ -5,13 +5,14 @@ them. All wrong columns are reported at once, before anything is fitted.
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from operator import or_
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
 import pandas as pd
 from dask.base import tokenize
 from pyarrow import parquet
@@ -37,6 +38,7 @@ from dsel.data.schema import (
     TableSchema,
     convert_frame,
     find_wrong_values,
+    gap_numbers,
     refuse_wrong_values,
     remove_gap_words,
 )
@@ -97,7 +99,8 @@ def open_pool_like(
     pool = pool.with_columns(schema.names)
     if pool.frames is None:
         schema.refuse_plain_numbers(schema.names, pool.where)
-        return pool, stored, caveats, {}
+        numbers = gap_numbers(schema.extra_gap_words)
+        return _without_numbers(pool, numbers), stored, caveats, {}
     _refuse_numbers(pool, schema, why_texts)
     converted = convert_pool(pool, schema, location)
     _check_texts(pool, schema, client)
@@ -142,8 +145,13 @@ def convert_pool(
         if like.kind is Kind.ZONED_TIMES or is_date:
             changes[like.name] = _EMPTY[like.kind]
     is_text = any(column.kind is Kind.TEXT for column in schema.columns)
+    numbers = gap_numbers(schema.extra_gap_words)
+    if numbers:
+        are_whole = (c for c in pool.frames.columns if c.dtype.startswith(("int", "u")))
+        changes |= dict.fromkeys((c.name for c in are_whole), "float64")
     has_gaps = bool(schema.extra_gap_words) and any(
-        has_texts(column.kind) for column in pool.frames.columns
+        has_texts(column.kind) or (numbers and column.kind == NUMBER)
+        for column in pool.frames.columns
     )
     if not (changes or has_gaps) and (schema.is_typed or not is_text):
         return pool
@@ -174,6 +182,29 @@ def convert_pool(
             read_columns=None,
         ),
     )
+
+
+def _without_numbers(pool: Pool, numbers: Sequence[float]) -> Pool:
+    """Return a pool of plain numbers in which some of them are missing values."""
+    if not numbers:
+        return pool
+    fingerprint = pool.origin.fingerprint
+    return replace(
+        pool,
+        blocks=pool.blocks.map(partial(_mask_numbers, numbers)),
+        stored_schema=replace(pool.stored_schema, dtype=np.dtype(np.float64)),
+        origin=replace(
+            pool.origin,
+            fingerprint=fingerprint and f"{fingerprint}-{tokenize(numbers)}",
+            read_columns=None,
+        ),
+    )
+
+
+def _mask_numbers(numbers: Sequence[float], first: int, rows: Features) -> Features:
+    """Return the rows of a block with NaN in the place of some numbers."""
+    floats = np.asarray(rows, dtype=np.float64)
+    return np.where(np.isin(floats, numbers), np.nan, floats)
 
 
 def _refuse_numbers(

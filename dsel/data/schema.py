@@ -41,6 +41,7 @@ from dsel.data.kinds import (
     Kind,
     WrongValue,
     convert,
+    forms_of_gaps,
 )
 from dsel.data.kinds import NUMBER as PLAIN_NUMBER
 from dsel.errors import NewerRecordError, RowError, ShellOptions, UndecidedError, Way
@@ -490,22 +491,35 @@ def with_classes(schema: TableSchema, y: ArrayLike) -> TableSchema:
     return replace(schema, classes=tuple(np.sort(labels).tolist()))
 
 
+def gap_numbers(words: Iterable[str]) -> list[float]:
+    """Return the words for a gap that are numbers, such as -999."""
+    return [float(word) for word in words if re.match(PLAIN_NUMBER, word)]
+
+
 def remove_gap_words(
     frame: pd.DataFrame, names: Iterable[str], words: Sequence[str]
 ) -> pd.DataFrame:
-    """Return a frame of a typed format without words for a gap in its texts.
+    """Return a frame of a typed format without words for a gap.
 
-    There they are values, unless they were named.
+    There they are values, unless they were named. Words that are numbers become gaps of
+    columns of numbers, too, which are floats then in every block of the frame.
     """
-    changed = {}
+    changed, numbers = {}, gap_numbers(words)
     for name in names if words else ():
         values = frame[name]
         if isinstance(values.dtype, pd.CategoricalDtype):
             values = values.astype(values.cat.categories.dtype)
+        if values.dtype.kind in "iuf":
+            if numbers:
+                is_plain = isinstance(values.dtype, np.dtype)
+                floats = values.astype(np.float64) if is_plain else values
+                changed[name] = floats.mask(floats.isin(numbers))
+            continue
         if (texts := texts_of(values)) is None:
             continue
-        is_gap = pc.is_in(texts, value_set=pa.array(words, texts.type))
-        changed[name] = values.mask(is_gap.to_numpy(zero_copy_only=False), None)
+        forms = pa.array(forms_of_gaps(words), texts.type)
+        is_gap = pc.is_in(texts, value_set=forms).to_numpy(zero_copy_only=False)
+        changed[name] = values.mask(is_gap, None)
     return frame.assign(**changed) if changed else frame
 
 

@@ -114,6 +114,7 @@ class Table(NamedTuple):
             if column.kind.is_number:
                 values = X[column.name].to_numpy(np.float64, na_value=np.nan)
                 notes += notes_on_row_numbers(column.name, values)
+                notes += notes_on_placeholders(column.name, values)
                 if column.kind is Kind.WHOLE:
                     notes += whole_number_notes(column.name, values)
         if y is not None and schema.target is not None:
@@ -394,6 +395,37 @@ def step_of_row_numbers(values: Floats) -> float:
     rounding = 4 * np.finfo(np.float64).eps * float(np.abs(values).max())
     is_equal = step > rounding and (np.abs(steps - step) <= rounding).all()
     return step if is_equal else 0.0
+
+
+def notes_on_placeholders(name: str, values: ArrayLike) -> list[str]:
+    """Return a caveat if some rows hold one number of nines far from all others.
+
+    Such numbers stand for a missing value in many tables.
+
+    Examples
+    --------
+    >>> notes_on_placeholders("visits", [3, -999, 0, 8, -999, 2])
+    ["column 'visits' holds -999 in 2 of 6 rows, and 0 to 8 in the others; if -999 stands for a missing value, write --gap -999"]
+    >>> notes_on_placeholders("price", [3, 999, 400, 8, 999, 650])
+    []
+    """  # noqa: E501
+    numbers = np.asarray(values, dtype=np.float64)
+    known = numbers[np.isfinite(numbers)]
+    if len(known) < 2:
+        return []
+    for value in (known.min(), known.max()):
+        others = known[known != value]
+        if len(np.unique(others)) < 2 or not re.fullmatch("-?99+", f"{value:.15g}"):
+            continue
+        low, high = others.min(), others.max()
+        is_far = max(low - value, value - high) > high - low
+        if is_far and len(known) - len(others) > 1:
+            return [
+                f"column {name!r} holds {value:.15g} in {len(known) - len(others):,} "
+                f"of {len(known):,} rows, and {low:.6g} to {high:.6g} in the others; "
+                f"if {value:.15g} stands for a missing value, write --gap {value:.15g}"
+            ]
+    return []
 
 
 def whole_number_notes(name: str, values: ArrayLike) -> list[str]:

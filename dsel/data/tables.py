@@ -129,9 +129,9 @@ def read_table(
         Columns that stay text whatever they look like, such as versions: 1.1 and 1.10
         are one number.
     gaps
-        Words for a missing value in columns of texts, such as ``unknown``, other than
-        those that are gaps anyway. In the target they are labels. Tables that are read
-        by this one's schema have them, too.
+        Words and numbers for a missing value, such as ``unknown`` and ``-999``, other
+        than those that are gaps anyway. In the target they are labels. Tables that are
+        read by this one's schema have them, too.
 
     Returns
     -------

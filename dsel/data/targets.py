@@ -207,11 +207,18 @@ def _check_text_classes(
     """Raise ValueError for many texts of few rows each, as identifiers are."""
     n_rows, n_values = len(known), len(np.unique(known))
     if n_values > MOST_WHOLE and n_rows < FEWEST_ROWS_OF_CLASS * n_values:
-        why = "" if reason is None else f" ({reason.text})"
+        many = (
+            f"`target` {target!r} has {n_values:,} different texts in {n_rows:,} rows"
+        )
+        text = (
+            f"{many}, which may be identifiers; name another column as the target, or "
+            f"say that they are classes by --task classification."
+        )
+        if reason is not None:
+            why = f"{reason.text[:1].upper()}{reason.text[1:]}"
+            text = f"{many}. {why}. If they are classes, write --task classification."
         raise UndecidedError(
-            f"`target` {target!r} has {n_values:,} different texts in {n_rows:,} rows, "
-            f"which may be identifiers{why}; name another column as the target, or say "
-            f"that they are classes by --task classification.",
+            text,
             () if reason is None else reason.options,
             [("--task", CLASSIFICATION)],
         )

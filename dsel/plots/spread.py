@@ -238,7 +238,7 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
         ax.set_xlim(-0.02 * high, high)
     unit = UNITS if is_squared(results) else (", %" if in_percent else "")
     ax.set_xlabel(
-        f"{name_of_fold_losses(results)} on the fold{unit}"
+        f"{name_of_fold_losses(results)} on {_tested_rows(results)}{unit}"
         f"{count_shown(len(order), results)}"
     )
     shown = chosen if is_whole[chosen] else numbers[0]
@@ -251,6 +251,11 @@ def plot_folds(results: xr.Dataset, *, ax: "Axes | None" = None) -> "Axes":
     what = f"{_name_estimate_of_search(results, choice.certificate)}{what}"
     tidy_axes(ax, title=title, what=what)
     return ax
+
+
+def _tested_rows(results: xr.Dataset) -> str:
+    """Return what the rows are that a model has not seen."""
+    return "the held-out rows" if has_single_fold(results) else "the fold"
 
 
 def _name_losses(

@@ -13,7 +13,7 @@ from dsel.arrays import Integers
 from dsel.criteria import CRITERIA
 from dsel.losses.by_class import OTHERS
 from dsel.option_values import ONE_FOLD
-from dsel.plots.spread import is_squared
+from dsel.plots.spread import has_single_fold, is_squared
 from dsel.results import Choice
 from dsel.results.candidate_tables import (
     CV_ERROR,
@@ -51,6 +51,7 @@ SHOWN_ELSEWHERE: Final = (
 )
 """Attributes that are left out of the provenance: other sections show them."""
 
+FOLD_ERROR_KIND: Final = "fold_error_kind"
 NAMES_OF_ATTRIBUTES: Final = {
     names.COPIED_ROWS: "labeled rows that equal rows of other folds",
     "content_token": "fingerprint of the counts",
@@ -58,7 +59,7 @@ NAMES_OF_ATTRIBUTES: Final = {
     "deploy": "deployed model",
     "dsel_schema_version": "version of the format of results",
     "estimators": "kinds of learners",
-    "fold_error_kind": "errors on a fold were counted with",
+    FOLD_ERROR_KIND: "errors on a fold were counted with",
 }
 """Words for attributes whose key does not say what they are."""
 
@@ -165,7 +166,11 @@ def distance_table(results: xr.Dataset) -> list[list[str]]:
 
 def provenance_table(results: xr.Dataset) -> list[tuple[str, str]]:
     """Return names and texts of what else is known about the run, without raw keys."""
-    rows = []
+    rows, attribute_names = [], dict(NAMES_OF_ATTRIBUTES)
+    if has_single_fold(results):
+        attribute_names[FOLD_ERROR_KIND] = (
+            "errors on the held-out rows were counted with"
+        )
     for key, value in results.attrs.items():
         name, text = str(key), str(value)
         if key in SHOWN_ELSEWHERE or text in ("", "[]"):  # classes of a regression
@@ -175,7 +180,7 @@ def provenance_table(results: xr.Dataset) -> list[tuple[str, str]]:
                 text = ", ".join(map(str, json.loads(text)))
         if name.startswith("version_"):
             name = f"version of {name.removeprefix('version_')}"
-        rows.append((NAMES_OF_ATTRIBUTES.get(name, name.replace("_", " ")), text))
+        rows.append((attribute_names.get(name, name.replace("_", " ")), text))
     return sorted(rows)
 
 

@@ -226,6 +226,57 @@ def test_gap__makes_numbers_of_texts_in_tables_with_types_too(tables, ending):
     succeed("predict", "r", f"u.{ending}", "--out", "p.csv")
 
 
+def test_gap__that_is_a_number_is_one_in_every_format(tables):
+    def visitors(n_rows, seed, gap):
+        frame = customers(n_rows, seed).drop(columns="customer_id")
+        visits = np.random.default_rng(seed).integers(0, 9, n_rows).astype(float)
+        visits[::7] = gap
+        return frame.assign(visits=visits)
+
+    def write(rows, name):
+        rows.to_csv(f"{name}.csv", index=False)
+        rows.to_parquet(f"{name}.parquet")
+        rows.to_json(f"{name}.jsonl", orient="records", lines=True)
+
+    for name, gap in (("gap", np.nan), ("nines", -999)):
+        write(visitors(200, 1, gap), f"l_{name}")
+        rows = visitors(600, 2, gap).drop(columns="left")
+        write(rows if name == "gap" else rows.astype({"visits": int}), f"u_{name}")
+    options = ["--target", "left", *MODEL, "--pool"]
+    expected = succeed("select", "l_gap.csv", *options, "u_gap.csv", "--out", "r")
+    succeed("predict", "r", "u_gap.csv", "--out", "p.csv")
+    bounds = expected.stdout[expected.stdout.index("Error at most") :]
+    pairs = [("csv", "parquet"), ("parquet", "jsonl"), ("jsonl", "csv")]
+    for number, (labeled, pool) in enumerate(pairs):
+        words = ["select", f"l_nines.{labeled}", *options, f"u_nines.{pool}"]
+        advised = "if -999 stands for a missing value, write --gap -999"
+        assert advised in succeed(*words, "--plan").output
+        out, file = f"r_{number}", f"p_{number}.csv"
+        found = succeed(*words, "--out", out, "--gap", "-999")
+        assert (
+            bounds.replace("dsel predict r ", f"dsel predict {out} ").replace(
+                "dsel report r\n", f"dsel report {out}\n"
+            )
+            == found.stdout[found.stdout.index("Error at most") :]
+        )
+        succeed("predict", out, f"u_nines.{labeled}", "--out", file)
+        assert Path(file).read_text() == Path("p.csv").read_text()
+
+
+def test_gap__that_is_a_number_is_one_in_arrays(tables):
+    rng = np.random.default_rng(3)
+    rows = rng.integers(0, 9, (800, 2)).astype(float)
+    rows[::7, 1] = -999
+    columns = pd.DataFrame(rows, columns=["a", "b"])
+    columns[:200].assign(left=rows[:200, 0] > 4).to_csv("l.csv", index=False)
+    columns[200:].to_csv("u.csv", index=False)
+    succeed("pool", "build", "u.csv", "u.zarr")
+    words = ["select", "l.csv", "--target", "left", *MODEL, "--gap", "-999", "--pool"]
+    found = [succeed(*words, f"u.{kind}").stdout for kind in ("csv", "zarr")]
+    assert found[0] == found[1]
+    assert "a classifier distinguishes" not in found[1]
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_word_among_many_numbers__stops_select_as_it_does_in_the_pool(tables, ending):
     frame = customers(200, 1).drop(columns="customer_id").astype({"age": str})
