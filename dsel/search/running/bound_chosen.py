@@ -80,6 +80,8 @@ def make_choice(
     expected_holdout = losses.expected_holdout(
         chosen.fitted.fold_counts_of[losses.main.statistic], planned_delta.delta
     )
+    if any(assumption.is_violated for assumption in deployed.certificate.assumptions):
+        expected_holdout = np.nan  # what refutes this bound refutes that of such a set
     advice = advise_on_choice(
         context,
         search_counts,
