@@ -23,6 +23,7 @@ STOPS = {
     "is read as text: all of its values are numbers written as text":
         "select amounts.csv --target left",
     "values are numbers, but not": "select pending.csv --target left",
+    "looks like dates, but": "select undated.csv --target left",
     "may be YEAR-09-05 or YEAR-05-09": "select dates.csv --target left",
     "may be classes or measurements": "select codes.csv --target code",
     "may be identifiers": "select texts.csv --target note",
@@ -59,6 +60,7 @@ WARNINGS = (
     "`if rows of one NAME belong together`",
     "`labeled rows have another labeled row as their nearest one`",
     "`labeled rows equal rows of other folds`",
+    "`stands for a missing value`",
     "`differ by blanks or case only`",
 )
 """Messages of runs that ended, which other tests have."""
@@ -91,6 +93,7 @@ def folder(tmp_path_factory):
         "nr_pool": good[::-1].assign(nr=range(n)),
         "few": good.head(8),
         "dated": dated,
+        "undated": dated.assign(seen=dated["seen"].where(age > 35, "not yet")),
         "narrow_dates": dated.assign(seen="unknown"),
     }
     for name, table in tables.items():
