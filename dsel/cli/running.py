@@ -6,7 +6,6 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from importlib.metadata import version
 from math import isfinite
 from types import MappingProxyType, NoneType
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from dsel import names
 from dsel.cards import ShownRow
 from dsel.checks import listing
 from dsel.cli.encoders import COLUMNS
@@ -69,7 +67,6 @@ from dsel.results.choice_texts import (
 )
 from dsel.results.place import Place, read_outcome
 from dsel.results.plan_calls import call_of_choice
-from dsel.results.query_files import read_labeled_result
 from dsel.results.renderings import Renderable, render_lines, reword_rows
 from dsel.results.run_tables import (
     RunTables,
@@ -518,7 +515,7 @@ def run_plan(
         outcome = plan.run(client, out=out, verbose=output.shows_progress)
         outcome.models  # noqa: B018  # a stored run may fit them again, on the workers
     if out is not None:
-        outcome = with_stored_labels(outcome, out)
+        print_note_on_labels(outcome, out)
     if out is not None and schema is not None:
         save_schema(out, schema.to_json())
     if out is not None and tables is not None:
@@ -555,18 +552,12 @@ def run_plan(
         click.get_current_context().exit(ExitStatus.REFUTED)
 
 
-def with_stored_labels(outcome: "Outcome", out: str) -> "Outcome":
-    """Return the outcome with the labels that `dsel label` has stored, if any.
-
-    A run that is read again has the bounds from before these labels.
-    """
-    choice = read_labeled_result(Place(out), Choice)
-    if choice is None or choice.queries is None:
-        return outcome
-    n_rows = count_of(len(choice.queries.rows), "queried row")
-    print_notes([f"the numbers below are with the labels of {n_rows} in {out}"])
-    results = outcome.results.assign_attrs({names.CHOICE: choice.to_json()})
-    return replace(outcome, results=results, choice=choice)
+def print_note_on_labels(outcome: "Outcome", out: str) -> None:
+    """Print that bounds are with the labels that `dsel label` has stored, if any."""
+    queries = outcome.choice.queries
+    if queries is not None and queries.labels is not None:
+        n_rows = count_of(len(queries.rows), "queried row")
+        print_notes([f"the numbers below are with the labels of {n_rows} in {out}"])
 
 
 def _next_steps(

@@ -142,7 +142,8 @@ class Plan:
             A `distributed.Client`; None means the current one, else local threads.
         out
             Directory or URL that belongs to this plan: counts are written there, and
-            the same plan continues from them. If the run has ended, it is only read.
+            the same plan continues from them. If the run has ended, it is only read,
+            with the labels of queried rows that were stored there since.
         storage_options
             Options of fsspec if `out` is a URL; never stored.
         on_failure

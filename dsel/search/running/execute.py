@@ -15,6 +15,7 @@ import numpy as np
 import xarray as xr
 from sklearn.base import clone
 
+from dsel import names
 from dsel.arrays import Estimator
 from dsel.data.query_rows import with_pool_index
 from dsel.errors import (
@@ -32,6 +33,7 @@ from dsel.results.model_files import (
     untrusted_types,
 )
 from dsel.results.place import CUBE, PAIRS, Place, check_claim
+from dsel.results.query_files import read_labeled_result
 from dsel.results.run_store import Store, check_names, read_query_rows
 from dsel.runtime.progress import progress_display
 from dsel.search.outcomes.outcome import (
@@ -164,6 +166,10 @@ def open_finished_run(run: Run, store: Store, cube: xr.Dataset) -> Outcome:
     search = run.search
     try:
         choice = Choice.from_json(store.outcome["choice"])
+        # Labels of queried rows, which may have come later, make a bound smaller.
+        if (labeled := read_labeled_result(store.place, Choice)) is not None:
+            choice = labeled
+            cube = cube.assign_attrs({names.CHOICE: choice.to_json()})
         candidates = search.axes.candidates
         # A procedure's parameters are in the record: the grid sets none of them.
         models = {

@@ -24,13 +24,16 @@ def rows(rng):
     return X[:150], np.where(X.a[:150] > 0, "yes", "no"), X[150:]
 
 
-@pytest.fixture
-def run(rows, tmp_path):
+def plan_of(rows):
     grid = {"C": [0.1, 1.0, 10.0]}
-    plan = dsel.plan_search(
+    return dsel.plan_search(
         LogisticRegression(), grid, *rows, n_queries=5, random_state=0
     )
-    return plan.run(out=tmp_path / "run")
+
+
+@pytest.fixture
+def run(rows, tmp_path):
+    return plan_of(rows).run(out=tmp_path / "run")
 
 
 def test_open_outcome__is_the_outcome_of_the_run(run, rows, tmp_path):
@@ -87,6 +90,13 @@ def test_open_outcome__has_the_bound_that_labels_gave(run, rows, tmp_path):
     labeled = run.certify_with_labels(labels)
     keep_labeled_result(place, labeled.choice)
     assert dsel.open_outcome(place).choice == labeled.choice
+    # So has the plan that is run again, and its search.
+    again = plan_of(rows).run(out=place)
+    assert again.choice == labeled.choice
+    assert again.results.attrs["choice"] == labeled.results.attrs["choice"]
+    assert (again.predict(rows[2]) == labeled.predict(rows[2])).all()
+    with pytest.raises(ValueError, match="`labels` are known already"):
+        again.certify_with_labels(labels)
 
 
 def test_open_outcome__opens_no_model_that_nobody_trusts(rows, tmp_path):
