@@ -76,18 +76,20 @@ def about_percent(rate: float) -> str:
     return f"{100 * rate:.1f}%"
 
 
-def part_in_percent(part: float) -> str:
-    """Return a part of a whole in percent, with decimals only where it would be 100%.
+def fraction_in_percent(fraction: float) -> str:
+    """Return a fraction in percent, with decimals only where it would be 100%.
 
     Examples
     --------
-    >>> part_in_percent(0.8), part_in_percent(249 / 250), part_in_percent(1.0)
-    ('80%', '99.6%', '100%')
+    >>> [fraction_in_percent(fraction) for fraction in (0.8, 249 / 250, 1.0)]
+    ['80%', '99.6%', '100%']
     """
     decimals = 0
-    while part < 1 and (float(f"{100 * part:.{decimals}f}") == 100) and decimals < 9:
+    while (
+        fraction < 1 and float(f"{100 * fraction:.{decimals}f}") == 100 and decimals < 9
+    ):
         decimals += 1
-    return f"{part:.{decimals}%}"
+    return f"{fraction:.{decimals}%}"
 
 
 def floor_percent(rate: float) -> str:

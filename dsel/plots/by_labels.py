@@ -27,7 +27,7 @@ from dsel.plots.style import (
 from dsel.results.choice import Choice
 from dsel.results.cube import read_counts
 from dsel.results.plan_calls import clip_rate, main_delta
-from dsel.rounded_texts import part_in_percent
+from dsel.rounded_texts import fraction_in_percent
 from dsel.search.design.certificate_methods import is_nested
 from dsel.search.design.expected_bounds import five_fold_disagreement
 from dsel.search.design.expected_tolerances import (
@@ -109,7 +109,7 @@ def plot_bound_by_labels(results: xr.Dataset, *, ax: "Axes | None" = None) -> "A
     numbers = [n for n, is_it in zip(numbers, is_drawn, strict=True) if is_it]
     lines = {name: values[is_drawn] for name, values in lines.items()}
     ax = new_axes(ax, height=3.9)
-    part = part_in_percent(1 - 1 / k) if k else "a part"
+    part = fraction_in_percent(1 - 1 / k) if k else "a part"
     unit_of_models = "groups" if certificate.n_groups else "labels"
     texts = {
         ONE_FOLD: f"model trained on {part} of the {unit_of_models}",

@@ -18,7 +18,7 @@ from dsel.results.tolerances import ToleranceReport
 from dsel.results.value_report import ReportByValue
 from dsel.rounded_texts import (
     about_percent,
-    part_in_percent,
+    fraction_in_percent,
     terminal_width,
     wrap_line,
 )
@@ -145,7 +145,7 @@ class FoldForecast:
         bound = about_percent(self.bound)
         if self.is_of_run:
             return f"the same search: {bound} on average, so this run had bad luck"
-        part = part_in_percent(1 - 1 / self.n_folds)
+        part = fraction_in_percent(1 - 1 / self.n_folds)
         return (
             f"take cv={self.n_folds}: a first bound of about {bound} on average, if "
             f"models trained on {part} of the labels err as often"

@@ -35,7 +35,7 @@ from dsel.data.pool_parts import SampledRows
 from dsel.data.row_random import SHIFT_STREAM, derive_seed, mix_bits, row_random_at
 from dsel.results.caveats import IF_COPIES, NO_COPIES, Caveat, Effect
 from dsel.results.records import older_name
-from dsel.rounded_texts import part_in_percent
+from dsel.rounded_texts import fraction_in_percent
 from dsel.search.design.cv_schemes import CVScheme
 
 if TYPE_CHECKING:
@@ -111,10 +111,11 @@ class SharedValues(NamedTuple):
     @property
     def text(self) -> str:
         """What this may mean, beside a shift that names the column."""
-        labeled = part_in_percent(self.of_labeled)
+        labeled = fraction_in_percent(self.of_labeled)
+        of_pool = fraction_in_percent(self.of_pool)
         return (
             f"{labeled} of labeled rows have the {self.column} of another labeled row, "
-            f"and {part_in_percent(self.of_pool)} of similar pool rows have that of a "
+            f"and {of_pool} of similar pool rows have that of a "
             f"labeled one, so these may be groups: if rows of one {self.column} "
             f"belong together, no bound of this run holds, so run again with "
             f"groups={self.groups}"

@@ -42,9 +42,9 @@ class QueriedRows:
     --------
     >>> rows, codes = np.arange(100), np.zeros(100, np.int64)
     >>> whole = QueriedRows.draw(7, rows, codes, codes + 1, 5)
-    >>> parts = [QueriedRows.draw(7, part, part * 0, part * 0 + 1, 5)
-    ...          for part in (rows[60:], rows[:60])]
-    >>> parts[0].merge(parts[1], 5) == whole
+    >>> later, earlier = (QueriedRows.draw(7, some, some * 0, some * 0 + 1, 5)
+    ...                   for some in (rows[60:], rows[:60]))
+    >>> later.merge(earlier, 5) == whole
     True
     """
 

@@ -15,7 +15,7 @@ from dsel.losses.baseline_difference import BaselineDifference
 from dsel.option_values import ONE_FOLD, Pruning
 from dsel.results.caveats import Effect, collect_caveats, make_caveats
 from dsel.results.params_texts import short_names
-from dsel.rounded_texts import count_of, part_in_percent, wrap_line
+from dsel.rounded_texts import count_of, fraction_in_percent, wrap_line
 from dsel.search.engine.inner_searches import count_survivors
 from dsel.search.engine.jobs import CandidateGroup
 from dsel.search.planning.possible_bounds import (
@@ -88,7 +88,7 @@ def plan_rows(
     if search.method.is_nested and search.scheme.is_plain_random:
         k = search.scheme.n_folds
         n_rows = [len(split.train_rows) for split in search.scheme.fold_splits]
-        part, rows = part_in_percent(1 - 1 / k), count_of(n_rows[0], "row")
+        part, rows = fraction_in_percent(1 - 1 / k), count_of(n_rows[0], "row")
         if search.row_groups is not None:  # which may have any number of rows
             part += " of the groups"
             rows = count_of(max(n_rows), "row")
@@ -240,7 +240,7 @@ def _certificate_text(search: PlannedSearch) -> str:
     if not search.method.is_nested:
         return text
     unit = "labels" if search.row_groups is None else "groups"
-    part = part_in_percent(1 - 1 / k)
+    part = fraction_in_percent(1 - 1 / k)
     models = [f"trained on {part} of the {unit}", f"trained on all {unit}"]
     if search.pool is None:
         return f"{text}, of the model {models[0]}"

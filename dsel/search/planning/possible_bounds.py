@@ -31,8 +31,8 @@ from dsel.results.plan_calls import PlanBoundCall
 from dsel.rounded_texts import (
     about_percent,
     count_of,
+    fraction_in_percent,
     in_percent,
-    part_in_percent,
 )
 from dsel.search.design.expected_bounds import Case, expected_terms
 from dsel.search.planning.plan_bound import (
@@ -246,7 +246,7 @@ def _describe_fewer_folds(
     fewer = smallest_limit(search, declared=declared, n_folds=FEWER_FOLDS)
     if fewer > MUCH_SMALLER * limit:
         return ""
-    part = part_in_percent(1 - 1 / FEWER_FOLDS)
+    part = fraction_in_percent(1 - 1 / FEWER_FOLDS)
     return f"{in_percent(fewer)} with cv={FEWER_FOLDS}, whose models learn from {part}"
 
 

@@ -22,7 +22,7 @@ from dsel.results.candidate_tables import constant_fields, largest_class
 from dsel.results.caveats import Caveat
 from dsel.results.certificate import NumberFields, loss_fields
 from dsel.results.loss_reports import ModelReports
-from dsel.rounded_texts import part_in_percent
+from dsel.rounded_texts import fraction_in_percent
 from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.jobs import JobContext
@@ -311,18 +311,18 @@ def drop_finite_tolerances(
     return [c for c in caveats if c.infinite_loss not in finite_losses]
 
 
-def _training_text(part_of_rows: float, n_folds: int, *, in_groups: bool) -> str:
-    """Return what the model of a fold was trained on: a part of labels, or of groups.
+def _training_text(fraction_of_rows: float, n_folds: int, *, in_groups: bool) -> str:
+    """Return what the model of a fold was trained on: some of the labels, or groups.
 
-    Folds differ in size by a row, or by a group of any number of rows, so that the part
-    of what they count is known from their number alone. A single fold is a hold-out
-    set.
+    Folds differ in size by a row, or by a group of any number of rows, so that the
+    fraction of what they count is known from their number alone. A single fold is a
+    hold-out set.
     """
-    part = part_in_percent(1 - 1 / n_folds if n_folds > 1 else part_of_rows)
-    of_rows = part_in_percent(part_of_rows)
-    if in_groups and of_rows != part:
-        return f"{part} of the groups ({of_rows} of the labels)"
-    return f"{part} of the labels"
+    percent = fraction_in_percent(1 - 1 / n_folds if n_folds > 1 else fraction_of_rows)
+    of_rows = fraction_in_percent(fraction_of_rows)
+    if in_groups and of_rows != percent:
+        return f"{percent} of the groups ({of_rows} of the labels)"
+    return f"{percent} of the labels"
 
 
 def certify_models(

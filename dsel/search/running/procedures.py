@@ -114,9 +114,9 @@ def name_procedure(model: Estimator | Model) -> str:
 
 
 def find_searches(model: object, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the fitted searches in a model, with the names of the parts they are in.
+    """Yield the fitted searches in a model, with the names of the steps they are in.
 
-    A search may be a step of a pipeline, or a fitted part of another model, such as the
+    A search may be a step of a pipeline, or an attribute of another model, such as the
     `regressor_` of a TransformedTargetRegressor; ensembles have several.
     """
     if isinstance(getattr(model, "best_params_", None), Mapping):
@@ -136,17 +136,16 @@ def find_searches(model: object, path: str = "") -> Iterator[tuple[str, Any]]:
     for name, attribute in attributes.items():
         is_list = isinstance(attribute, list | tuple)
         for index, estimator in enumerate(attribute if is_list else [attribute]):
-            # Some parts of ensembles have no `fit`.
+            # Some members of ensembles have no `fit`.
             if hasattr(estimator, "fit") or hasattr(estimator, "predict_proba"):
-                part_name = f"{name}{index}" if is_list else name
-                yield from find_searches(estimator, f"{path}{part_name}__")
+                step_name = f"{name}{index}" if is_list else name
+                yield from find_searches(estimator, f"{path}{step_name}__")
 
 
 def best_params(model: Estimator | Model) -> Mapping[str, Any]:
     """Return the best parameters of the searches in a model; empty without any.
 
-    If there are several searches, the names of parameters begin with the part of the
-    model.
+    If there are several searches, the names of parameters begin with those of steps.
     """
     searches = list(find_searches(unwrap_model(model)))
     if len(searches) == 1:

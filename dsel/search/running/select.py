@@ -40,7 +40,7 @@ from dsel.results.cube import (
 )
 from dsel.results.params_texts import params_text
 from dsel.results.records import read_attribute
-from dsel.rounded_texts import count_of, part_in_percent
+from dsel.rounded_texts import count_of, fraction_in_percent
 from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.design.expected_bounds import five_fold_disagreement
 from dsel.search.engine.counts import DataSizes
@@ -450,7 +450,7 @@ def _holdout_training(cube: xr.Dataset) -> str:
     if cube.sizes.get(names.FOLD) != 1 or names.TRAIN_ROWS not in cube:
         return ""
     [n_rows] = cube[names.TRAIN_ROWS].values.tolist()
-    return f"{part_in_percent(n_rows / int(cube[names.N_LABELED]))} of the labels"
+    return f"{fraction_in_percent(n_rows / int(cube[names.N_LABELED]))} of the labels"
 
 
 def _check_winner(cube: xr.Dataset, ranking: Evaluation, candidate: int) -> None:
