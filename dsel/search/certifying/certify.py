@@ -239,7 +239,8 @@ def certify(
 
     See Also
     --------
-    plan_search : Bounds for the candidates of a grid.
+    plan_search : Bounds for the candidates of a grid; ``plan_search(None, [model], X,
+        y, pool)`` is the plan of this call.
     compare_models : Tests whether one fitted model is better than another.
 
     Notes
@@ -257,6 +258,15 @@ def certify(
 
     Examples
     --------
+    The plan of the first call, which says what will be fitted and what bound to expect;
+    its ``run`` returns the same outcome:
+
+    >>> plan = dsel.plan_search(None, [search], X, y, random_state=0)
+    >>> print(str(plan).splitlines()[0])
+    Plan of 1 candidate
+    >>> plan.run().choice == outcome.choice
+    True
+
     A model that is fitted already, on rows that it has not seen:
 
     >>> fitted = DecisionTreeClassifier(random_state=0).fit(X[::2], y[::2])
