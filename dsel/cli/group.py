@@ -5,7 +5,8 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from os.path import isdir
 from threading import current_thread, main_thread
@@ -161,7 +162,7 @@ class LazyGroup(SuggestingGroup):
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             try:
-                with explain_store_errors("an object store"):
+                with explain_store_errors("an object store"), _unwrap_interrupts():
                     code = super().main(*args, **options)
             except click.exceptions.NoArgsIsHelpError as error:
                 click.echo(error.format_message(), err=True)  # the help alone
@@ -191,6 +192,21 @@ class LazyGroup(SuggestingGroup):
                 is_lost = isinstance(error, ClusterLostError)
                 code = ExitStatus.CLUSTER_LOST if is_lost else ExitStatus.FAILED
         sys.exit(code if isinstance(code, int) else 0)
+
+
+@contextmanager
+def _unwrap_interrupts() -> Iterator[None]:
+    """Raise a KeyboardInterrupt that came while a class was made as what it is.
+
+    Before version 3.12 Python raises "Error calling __set_name__" in the place of any
+    exception there, and imports make hundreds of classes.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):
+            raise error.__cause__ from None
+        raise
 
 
 def _offer_arguments(error: click.NoSuchOption, words: Sequence[str]) -> str:

@@ -2,6 +2,7 @@ import ast
 import json
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import warnings
@@ -282,6 +283,18 @@ def test_main__shows_a_warning_in_one_line(monkeypatch, kind, shown):
         found = calling(monkeypatch, command)
     assert shown in found.stderr
     assert found.output.count("\n") == 1
+
+
+def test_main__is_interrupted_while_a_class_is_made(monkeypatch):
+    class Descriptor:
+        def __set_name__(self, owner, name):
+            signal.raise_signal(signal.SIGTERM)
+
+    def make_class(**options):
+        type("Made", (), {"attribute": Descriptor()})
+
+    found = calling(monkeypatch, make_class)
+    assert (found.exit_code, found.stderr) == (130, "Interrupted.\n")
 
 
 @pytest.mark.parametrize(
