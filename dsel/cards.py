@@ -86,10 +86,20 @@ def render_card(
         image = f'<div class="dsel-figure" role="img" aria-label="{escape(label)}">'
         row = f'<div class="dsel-row">{below}{image}{figure}</div></div>'
         parts = [*parts[:n_lines], row]
-    head = next((text for name, text, *_ in rows if not name), "")
-    is_alarm = head.startswith(NO_PROOF) or any(row[0] in ALARMS for row in rows)
-    kind = "dsel-card dsel-alarm" if is_alarm else "dsel-card"
+    kind = "dsel-card dsel-alarm" if has_alarm(rows) else "dsel-card"
     return f'<article class="{kind}"><style>{_STYLE}</style>{"".join(parts)}</article>'
+
+
+def has_alarm(rows: Sequence[ShownRow]) -> bool:
+    """Return whether texts say that something is refuted, unproved or warned of.
+
+    Examples
+    --------
+    >>> has_alarm([("", "Error at most 4.2%"), ("Warning", "5 of 50 fits failed")])
+    True
+    """
+    head = next((text for name, text, *_ in rows if not name), "")
+    return head.startswith(NO_PROOF) or any(row[0] in ALARMS for row in rows)
 
 
 def mark_code(text: str) -> str:

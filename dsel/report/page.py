@@ -13,7 +13,7 @@ from markupsafe import Markup
 from typing_extensions import TypeAliasType
 
 from dsel import names
-from dsel.cards import mark_code
+from dsel.cards import has_alarm, mark_code
 from dsel.checks import check_path, show
 from dsel.errors import Words, reword
 from dsel.files import check_free, check_no_link, whole_file
@@ -192,7 +192,7 @@ def _title_of_comparison(comparison: ModelComparison) -> str:
 
 
 def _template(name: str, names_of_options: Words) -> jinja2.Template:
-    """Return a template of this folder, with filters for code and for words."""
+    """Return a template of this folder, with filters for code, words and alarms."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(FOLDER),
         autoescape=True,
@@ -200,6 +200,7 @@ def _template(name: str, names_of_options: Words) -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters["code"] = lambda text: Markup(mark_code(text))
+    environment.filters["has_alarm"] = has_alarm
     environment.filters["words"] = lambda text: reword(str(text), names_of_options)
     return environment.get_template(name)
 

@@ -21,6 +21,7 @@ from dsel.cli.commands.select_command import command as select_command
 from dsel.cli.options import shell_names
 from dsel.report.page import BEGINS, report_html, write_report
 from dsel.report.sentences import next_steps
+from dsel.results.caveats import Caveat, Effect
 from dsel.results.comparison import ModelComparison
 from dsel.results.run_tables import RunTables, save_run_tables
 from dsel.results.tolerances import amount_about
@@ -99,6 +100,11 @@ def test_report_html__warns_in_its_box_where_a_constant_may_be_as_good(
     line = "No better than always predicting yes (0.0%), as far as these rows tell"
     assert text.count(line) == 1
     assert text.index(line) < text.index("Of 1,000 new rows")
+    # As on cards, a warning colors the box, too.
+    caveats = (Caveat(Effect.WARNS, "5 of 50 fits failed"),)
+    doubtful = replace(outcome.choice, caveats=caveats)
+    results = outcome.results.assign_attrs({names.CHOICE: doubtful.to_json()})
+    assert warned in report_html(results)
 
 
 def test_report_html__names_learner_rows_and_date_of_a_run_in_python(
