@@ -519,3 +519,32 @@ def test_arrays__in_the_place_of_frames_with_texts_get_the_columns():
     assert outcome.predict(lazy).compute().tolist() == outcome.predict(X).tolist()
     with pytest.raises(TypeError, match=r"the class SVC: add \(\), as in SVC\(\)"):
         dsel.plan_search(SVC, {"C": [1]}, X, y)
+
+
+@pytest.mark.filterwarnings("ignore::dsel.errors.GuaranteeWarning")
+def test_errors_about_a_table__name_what_python_has(tmp_path):
+    rows = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    rows["code"] = np.where(np.arange(len(rows)) % 3, "007", "01")
+    model = make_pipeline(dsel.data.make_encoder(rows), LogisticRegression())
+    made = dsel.certify(model, rows, Y, random_state=0, verbose=False)
+    with pytest.raises(ValueError, match=r"text.*numbers.*astype\(str\)") as caught:
+        made.predict_table(rows.assign(code=7))
+    assert "dsel pool" not in str(caught.value)
+    with pytest.raises(ValueError, match="leave the cell of a gap empty") as caught:
+        made.monitor(rows.assign(a="x"), Y, labeled=rows)
+    assert "--drop" not in str(caught.value)
+    words = rows.assign(code="Köln")
+    words.to_csv(tmp_path / "latin.csv", index=False, encoding="latin-1")
+    with pytest.raises(ValueError, match="with its encoding, such as cp1252") as caught:
+        made.predict_table(tmp_path / "latin.csv")
+    assert "--encoding" not in str(caught.value)
+    # What it says runs.
+    frame = pd.read_csv(tmp_path / "latin.csv", dtype=str, encoding="cp1252")
+    predicted = made.predict_table(frame)
+    assert (predicted["label"] == made.predict(words)).all()
+    rows.rename(columns={"a": "a,x"}).to_csv(tmp_path / "signs.csv", sep=";")
+    with pytest.raises(
+        ValueError, match=r"read it by pandas.read_csv\(.*sep="
+    ) as caught:
+        made.predict_table(tmp_path / "signs.csv")
+    assert "--sep" not in str(caught.value)

@@ -352,10 +352,11 @@ class TwoSampleTest(NamedTuple):
     p_value: float
     """p-value of the permutation test."""
     columns: tuple[int, ...]
-    """Columns that a test of the column alone refutes, the most used one first.
+    """Columns that a test of the column alone refutes.
 
-    There are some only if the test refutes, and only the columns that the classifier
-    uses most are tested in wide tables."""
+    The one that the classifier uses most comes first; then there are some only if the
+    test refutes, and only the columns of most use are tested in wide tables. With
+    `each_column` all are tested, and the one with the smallest p-value comes first."""
     column_p_value: float = 1.0
     """p-value of the tests of all single columns, if they were requested."""
 

@@ -19,7 +19,7 @@ from dsel.cards import ShownRow, render_card
 from dsel.checks import attribute_error, check_choice, explain_unknown
 from dsel.data.labeled import LabeledRows
 from dsel.data.lazy import apply_by_block, score_predictions
-from dsel.errors import DselWarning, GuaranteeWarning, warn
+from dsel.errors import DselWarning, GuaranteeWarning, Words, rename_in_errors, warn
 from dsel.families.predictions import flat_predictions
 from dsel.losses.protocols import Loss
 from dsel.names import CHOICE, N_LABELED
@@ -85,6 +85,20 @@ OF_ROWS: Final[Mapping[str, str]] = {
 """Attributes that an outcome has if its labeled rows have them, with why not."""
 FITTED_PARTS: Final = ("best_estimator_", "estimator_", "regressor_", "model_")
 """Attributes in which searches, wrappers and functions keep the model that they fit."""
+WORDS_OF_PYTHON: Final[Words] = {
+    "; build the pool from its text file, `dsel pool build --like` the labeled table": (
+        "; write texts there, too, such as by astype(str)"
+    ),
+    ", or leave the columns out by --drop": "",
+    "name its encoding by --encoding": (
+        "read it by pandas.read_csv(..., dtype=str, encoding=...) with its encoding"
+    ),
+    "name it by --sep": "read it by pandas.read_csv(..., dtype=str, sep=...)",
+    "write --sep ": "read it by pandas.read_csv(..., dtype=str) with sep=",
+    ", and --sep , if not": "",
+    ", leave --sep out": ", read it by pandas.read_csv(..., dtype=str) with this sep",
+}
+"""What messages about a table name in a shell, and what a caller writes in Python."""
 DRAWN: Final = (ESTIMATE, COMPARED)
 """Names of rows of texts that the figure of the bounds has."""
 CHECK_ROWS: Final = 200
@@ -618,7 +632,8 @@ class Outcome:
         deployed = replace(
             deployed, group_hashes=self._group_hashes, group_column=self.group_column
         )
-        with row_progress(check_verbose(verbose), "Predicting") as on_progress:
+        progress = row_progress(check_verbose(verbose), "Predicting")
+        with rename_in_errors(WORDS_OF_PYTHON), progress as on_progress:
             predictions = predict_table(
                 deployed, source, out, id=id, client=client, on_progress=on_progress
             )
@@ -737,7 +752,8 @@ class Outcome:
             self.loss,
             group_column=self.group_column,
         )
-        with row_progress(check_verbose(verbose), "Testing new rows") as on_progress:
+        progress = row_progress(check_verbose(verbose), "Testing new rows")
+        with rename_in_errors(WORDS_OF_PYTHON), progress as on_progress:
             return monitor_table(
                 promises,
                 source,
