@@ -148,7 +148,8 @@ def convert_pool(
     numbers = gap_numbers(schema.extra_gap_words)
     if numbers:
         are_whole = (c for c in pool.frames.columns if c.dtype.startswith(("int", "u")))
-        changes |= dict.fromkeys((c.name for c in are_whole), "float64")
+        # Columns that become text, or times, do so all the same.
+        changes = dict.fromkeys((c.name for c in are_whole), "float64") | changes
     has_gaps = bool(schema.extra_gap_words) and any(
         has_texts(column.kind) or (numbers and column.kind == NUMBER)
         for column in pool.frames.columns
