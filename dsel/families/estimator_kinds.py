@@ -74,7 +74,7 @@ def is_fitted(estimator: Estimator) -> bool:
     return True
 
 
-def check_model_is_fitted(model: Estimator, message: str | None = None) -> None:
+def refuse_unfitted_model(model: Estimator, message: str | None = None) -> None:
     """Raise NotFittedError, with the message, for a model that is not fitted.
 
     scikit-learn wants names with a trailing underscore for what a fit has learned.

@@ -18,7 +18,7 @@ from dsel.data.lazy import LazyScore, takes_dask_arrays
 from dsel.errors import GuaranteeWarning, warn
 from dsel.families.estimator_kinds import FittedAttributes
 from dsel.mcpl.frank_wolfe import CONVERGED
-from dsel.mcpl.gaussian import GaussianClasses, Moments, fit_supervised, moments_of
+from dsel.mcpl.gaussian import GaussianClasses, Moments, fit_labeled_rows, moments_of
 from dsel.mcpl.saddle_point import fit_contrast
 from dsel.typing import AnyArray, PoolLike
 
@@ -322,7 +322,7 @@ class MaximumLikelihoodLDA(_GaussianClassifier):
         """
         labeled = self._labeled_moments(X, y)
         ridge = check_nonnegative(self.ridge, "ridge")
-        self._set(fit_supervised(labeled, ridge=ridge))
+        self._set(fit_labeled_rows(labeled, ridge=ridge))
         return self
 
 
@@ -393,5 +393,5 @@ class OracleLDA(MaximumLikelihoodLDA):
             )
             moments = moments.merge(pool_moments)
         ridge = check_nonnegative(self.ridge, "ridge")
-        self._set(fit_supervised(moments, ridge=ridge))
+        self._set(fit_labeled_rows(moments, ridge=ridge))
         return self

@@ -125,7 +125,7 @@ def whiten(factor: Floats, X: Floats) -> Floats:
     return np.asarray(solve_triangular(factor, X.T, lower=True).T)
 
 
-def fit_supervised(labeled: Moments, *, ridge: float) -> GaussianClasses:
+def fit_labeled_rows(labeled: Moments, *, ridge: float) -> GaussianClasses:
     """Return the maximum likelihood fit to labeled rows; each class must have a row.
 
     The covariance is (scatter + ridge I) / n. Raises ValueError where it is singular.

@@ -22,7 +22,7 @@ from dsel.mcpl.gaussian import (
     GaussianClasses,
     Moments,
     chunk_class_sums,
-    fit_supervised,
+    fit_labeled_rows,
     moments_of,
     read_summary,
     whiten,
@@ -52,7 +52,7 @@ def fit_contrast(
     less than twice as many. Raises ValueError where the labeled rows have no supervised
     fit.
     """
-    supervised = fit_supervised(labeled, ridge=ridge)
+    supervised = fit_labeled_rows(labeled, ridge=ridge)
     # The supervised fit maximizes the likelihood, so there is nothing to gain.
     if pool is None:
         return supervised, 0.0, 0.0, 0, CONVERGED

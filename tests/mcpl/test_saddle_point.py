@@ -8,7 +8,7 @@ import pytest
 from dsel.data import open_pool
 from dsel.errors import GuaranteeWarning
 from dsel.mcpl import SemiSupervisedLDA
-from dsel.mcpl.gaussian import fit_supervised, moments_of
+from dsel.mcpl.gaussian import fit_labeled_rows, moments_of
 from dsel.mcpl.saddle_point import lda_contrast
 from tests.mcpl import definition
 
@@ -125,7 +125,7 @@ def test_fit__nearly_singular_classes_are_certified(rng):
 def test_contrast__derivatives_are_those_of_differences(rng, ridge):
     X, y, U = make_rows(rng, n=40, m=50, d=3, n_classes=3)
     labeled = moments_of(X, y, 3)
-    supervised = fit_supervised(labeled, ridge=ridge)
+    supervised = fit_labeled_rows(labeled, ridge=ridge)
     contrast = lda_contrast(labeled, supervised, moments_of(U), ridge=ridge)
     origin = U.mean(axis=0)
 

@@ -22,7 +22,7 @@ from dsel.data.frames import Frame
 from dsel.data.identity import content_hash, row_hashes
 from dsel.data.labeled import LabeledRows, are_classes, codes_of, names_of_columns
 from dsel.errors import DselWarning, RowError, warn
-from dsel.families.estimator_kinds import check_model_is_fitted
+from dsel.families.estimator_kinds import refuse_unfitted_model
 from dsel.families.predictions import predict_rows
 from dsel.losses.baseline_difference import BaselineDifference
 from dsel.losses.declared import DeclaredLosses
@@ -145,7 +145,7 @@ def fitted_model(
                 f"`{name}` must be a {kinds}, got {type(model).__name__}, whose "
                 f"clusters are no labels; fit a classifier to labeled rows."
             )
-        check_model_is_fitted(
+        refuse_unfitted_model(
             model,
             f"`{name}` must be a fitted model, got a %(name)s that is not "
             f"fitted; call its `fit` before.",

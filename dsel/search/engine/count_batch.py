@@ -230,11 +230,11 @@ class SliceCounts:
                 # chunks do not decide which rows are drawn.
                 self.queried = self.queried.merge(block_queried, comparison.n_queries)
             if causes:
-                self._add_unpredicted(block, causes)
+                self._add_unpredicted_rows(block, causes)
         for comparison in comparisons:
             self.bin_rows[comparison.key] += comparison.rows_by_bin(block.row_numbers)
 
-    def _add_unpredicted(self, block: Block, causes: Mapping[int, str]) -> None:
+    def _add_unpredicted_rows(self, block: Block, causes: Mapping[int, str]) -> None:
         """Add the rows on which a model raised, by their index in the block."""
         row = min(causes)
         rows = UnpredictedRows(len(causes), int(block.row_numbers[row]), causes[row])

@@ -105,7 +105,7 @@ CHECK_ROWS: Final = 200
 """Labeled rows for which a model must predict the same after it was read back."""
 
 
-def find_fitted(model: Any, name: str, path: str) -> str:
+def code_of_attribute(model: Any, name: str, path: str) -> str:
     """Return the code that reads an attribute of a fitted model, or of a part of it.
 
     `path` is the code of the model. "" if no part has the attribute.
@@ -115,7 +115,7 @@ def find_fitted(model: Any, name: str, path: str) -> str:
     >>> from sklearn.linear_model import Ridge
     >>> from sklearn.pipeline import make_pipeline
     >>> model = make_pipeline(Ridge()).fit([[0.0], [1.0]], [0.0, 1.0])
-    >>> find_fitted(model, "coef_", "model")
+    >>> code_of_attribute(model, "coef_", "model")
     "model['ridge'].coef_"
     """
     if hasattr(model, name):
@@ -124,7 +124,7 @@ def find_fitted(model: Any, name: str, path: str) -> str:
     if isinstance(model, Pipeline):
         steps = reversed(model.steps)
         parts = {f"{path}[{step!r}]": part for step, part in steps}
-    found = (find_fitted(part, name, way) for way, part in parts.items() if part)
+    found = (code_of_attribute(part, name, way) for way, part in parts.items() if part)
     return next(filter(None, found), "")
 
 
@@ -228,7 +228,7 @@ class Outcome:
         if not name.endswith("_") or name.startswith("_"):
             return ""
         with suppress(Exception):  # a stored model may need types that are not trusted
-            return find_fitted(self.model, name, "model")
+            return code_of_attribute(self.model, name, "model")
         return ""
 
     @cached_property

@@ -17,7 +17,7 @@ from dsel.data.labeled import (
 )
 from dsel.data.open import open_pool
 from dsel.errors import GuaranteeWarning, warn
-from dsel.families.estimator_kinds import check_model_is_fitted, is_classifier
+from dsel.families.estimator_kinds import is_classifier, refuse_unfitted_model
 from dsel.families.predictions import predict_rows
 from dsel.names import NO_CLASS
 from dsel.results.place import Place
@@ -117,7 +117,7 @@ def predict_pool(
             f"{show_model(model)}."
         )
     if isinstance(fitted, BaseEstimator):
-        check_model_is_fitted(fitted)
+        refuse_unfitted_model(fitted)
     opened = open_pool(pool)
     if is_outcome:
         has_frames = model.input_format.library is not None

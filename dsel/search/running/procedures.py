@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from dsel.arrays import ArrayLike, Estimator
 from dsel.checks import show
-from dsel.families.estimator_kinds import check_model_is_fitted
+from dsel.families.estimator_kinds import refuse_unfitted_model
 from dsel.losses.protocols import Loss
 from dsel.losses.texts import LOSSES, name_of_text
 from dsel.typing import AnyArray, GroupsLike, LabelsLike, Model, Procedure
@@ -44,7 +44,7 @@ class FunctionEstimator(BaseEstimator):
                 f"{show(model)}, which {lacks}."
             )
         if isinstance(model, BaseEstimator):
-            check_model_is_fitted(
+            refuse_unfitted_model(
                 model,
                 f"the function passed as `model` must return a fitted {self.kind}, "
                 "but its %(name)s is not fitted; call `fit` before it is returned.",
