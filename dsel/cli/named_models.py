@@ -76,11 +76,15 @@ def default_model(grid: Sequence[str], *, is_regression: bool) -> str:
 
     Values of parameters are those of one model.
     """
-    names = parse_grid(grid).keys()
+    names = {name.casefold() for name in parse_grid(grid)}
     if is_regression or not names:
         return DEFAULT_MODELS[is_regression]
-    fitting = (m for m in MODELS_OF_GRID if names <= MODELS[m][0].get_params().keys())
-    return next(fitting, MODELS_OF_GRID[0])
+    # A name in the wrong case is refused by its own model, which suggests the right
+    # one.
+    for model in MODELS_OF_GRID:
+        if names <= {name.casefold() for name in MODELS[model][0].get_params()}:
+            return model
+    return MODELS_OF_GRID[0]
 
 
 def count_default_candidates(*, is_regression: bool) -> int:

@@ -74,6 +74,7 @@ from dsel.errors import (
     RowError,
     UndecidedError,
     reword,
+    ways_of,
     with_ways,
 )
 from dsel.families.estimator_kinds import is_classifier, is_regressor
@@ -796,4 +797,5 @@ def parse_loss(texts: Sequence[str], classes: Sequence[object]) -> Any:
     except ValueError as error:
         needs_table = isinstance(error, UnfitLossError)
         kind = ValueError if needs_table else click.UsageError
-        raise kind(reword(str(error), WORDS_OF_SHELL)) from error
+        text = reword(str(error), WORDS_OF_SHELL)
+        raise with_ways(kind(text), *ways_of(error)) from error

@@ -3,16 +3,19 @@
 import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from math import isfinite, nan
 from typing import Any, Final
 
 from dsel.checks import class_without_blanks, did_you_mean, listing, nearest_name
-from dsel.errors import UndecidedError
+from dsel.errors import Correction, UndecidedError, with_ways
 from dsel.losses import makers
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.protocols import Loss
 from dsel.option_values import LOSS_FORMS
 
+MOST_PAIRS: Final = 6
+"""Most costs that a command adds."""
 BY_CLASS: Final = (
     "has no bound here; report=True bounds recall and precision of each class"
 )
@@ -100,6 +103,22 @@ def costs_of_text(
                 f"{name} names each pair once, got {pair!r} twice; leave one out."
             )
         costs[true, prediction] = cost
+    pairs = [(y, z) for y, z in permutations(classes, 2) if (y, z) not in costs]
+    if pairs:
+        lacking = [f"{true}>{prediction}" for true, prediction in pairs]
+        true, prediction = pairs[0]
+        whole = ",".join([text, *(f"{pair}=1" for pair in lacking)])
+        # The command is an example: only its reader knows the costs, and of many pairs
+        # nobody would read it.
+        examples = [[Correction("--loss", f"cost:{text}", f"cost:{whole}")]]
+        raise with_ways(
+            ValueError(
+                f"{name} lacks the cost of {listing(lacking, 5)}: {lacking[0]} is to "
+                f"predict {prediction} where {true} is true. Give each pair its cost, "
+                f"such as {lacking[0]}=1."
+            ),
+            *(examples if len(pairs) <= MOST_PAIRS else []),
+        )
     return costs
 
 

@@ -929,3 +929,23 @@ def test_spellings__of_categories_come_with_the_line_that_writes_one(
     subprocess.run([sys.executable, "-c", code], check=True)
     assert {*pd.read_csv("l_respelled.csv")["plan"]} == {"basic", "plus"}
     assert succeed(*shlex.split(command)).stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            ["--loss", "cost:fraud>ok=50"],
+            "--loss cost:fraud>ok=50 lacks the cost of ok>fraud: .* Run: dsel select "
+            ".*--loss 'cost:fraud>ok=50,ok>fraud=1'",
+        ),
+        (["--grid", "c=1,2"], "--grid sets 'c', .* did you mean 'C'[?]"),
+    ],
+)
+def test_select__says_which_part_of_a_loss_or_a_grid_is_wrong(tmp_path, options, words):
+    rows = np.arange(60)
+    frame = pd.DataFrame({"x": np.cos(rows), "y": np.where(rows % 3, "ok", "fraud")})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    stopped = run("select", tmp_path / "t.csv", "--target", "y", *options)
+    assert stopped.exit_code != 0
+    assert re.search(words, " ".join(stopped.output.split()))
