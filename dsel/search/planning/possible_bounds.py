@@ -21,8 +21,6 @@ from dsel.losses.calls import (
     count_rows,
     limits_of_folds,
 )
-from dsel.losses.declared import DeclaredLosses, declare_losses
-from dsel.losses.makers import MOST_CLASSES
 from dsel.losses.protocols import FoldCounts, PoolCounts, Rows, Statistic, stack_folds
 from dsel.losses.regression import ErrorQuantile
 from dsel.option_values import ALL_ROWS, ONE_FOLD
@@ -76,16 +74,15 @@ def smallest_limit(
     search: PlannedSearch,
     factor: int = 1,
     *,
-    declared: DeclaredLosses | None = None,
     n_folds: int | None = None,
 ) -> float:
     """Return the limit of the best fold if no model makes any error, part of `largest`.
 
-    The number of rows is multiplied by `factor`. The losses `declared` replace those of
-    the search, and `n_folds` its folds, which are drawn as that search would draw them.
-    NaN if the loss is a tolerance.
+    The number of rows is multiplied by `factor`. The folds are replaced by
+    `n_folds`, which are drawn as that search would draw them. NaN if the loss is a
+    tolerance.
     """
-    losses = declared or search.context.losses
+    losses = search.context.losses
     main = losses.main
     if main.statistic.fold_shape is None:
         return nan
@@ -237,13 +234,11 @@ def describe_queries(search: PlannedSearch) -> str:
     )
 
 
-def _describe_fewer_folds(
-    search: PlannedSearch, limit: float, declared: DeclaredLosses | None = None
-) -> str:
+def _describe_fewer_folds(search: PlannedSearch, limit: float) -> str:
     """Return the limit of larger folds where it is much smaller than `limit`, or ""."""
     if limit < LARGE_LIMIT or search.scheme.n_folds <= FEWER_FOLDS:
         return ""
-    fewer = smallest_limit(search, declared=declared, n_folds=FEWER_FOLDS)
+    fewer = smallest_limit(search, n_folds=FEWER_FOLDS)
     if fewer > MUCH_SMALLER * limit:
         return ""
     part = fraction_in_percent(1 - 1 / FEWER_FOLDS)
@@ -430,19 +425,31 @@ def describe_rare_class(search: PlannedSearch) -> str:
     )
     if search.n_queries or not search.scheme.is_plain_random:
         return text  # bounds of classes are not for such a search
-    least = _describe_least(search, f"recall:{label}")
-    text += f"; loss='recall:{label}' bounds its misses ({least})"
-    if len(classes) <= MOST_CLASSES:
-        least = _describe_least(search, "balanced")
-        text += f", loss='balanced' the mean misses of all classes ({least})"
+    n_folds = search.scheme.n_folds
+    case = Case(
+        int(n_rows.sum()),
+        0 if search.pool is None else search.pool.n_rows,
+        search.n_candidates,
+        losses.main_division(search.planned_delta).delta,
+        rate := ASSUMED_MISSES[1],
+        rate,  # only the model of all rows depends on it
+        n_rarest / int(n_rows.sum()),
+    )
+    # An average, which does not depend on the folds that the seed draws.
+    expected = sum(expected_terms(case, table_rows()[ONE_FOLD], n_folds))
+    if not expected < NO_BOUND:  # NaN with fewer rows than folds
+        return f"{text}; its rows are too few for a bound of its misses"
+    text += (
+        f"; loss='recall:{label}' bounds its misses: about {about_percent(expected)} "
+        f"if models miss {100 * rate:g}% of it"
+    )
+    fewer = nan
+    if n_folds > FEWER_FOLDS:
+        fewer = sum(expected_terms(case, table_rows()[ONE_FOLD], FEWER_FOLDS))
+    if fewer <= MUCH_SMALLER * expected:
+        part = part_in_percent(1 - 1 / FEWER_FOLDS)
+        text += (
+            f", or {about_percent(fewer)} with cv={FEWER_FOLDS}, whose models learn "
+            f"from {part}"
+        )
     return text
-
-
-def _describe_least(search: PlannedSearch, loss: str) -> str:
-    """Return the smallest bound that the same search has with another loss."""
-    declared = declare_losses(loss, None, search.classes)
-    limit = smallest_limit(search, declared=declared)
-    if limit > NO_BOUND:
-        return "its rows are too few"
-    fewer = _describe_fewer_folds(search, limit, declared)
-    return f"{in_percent(limit)} or more{'; ' if fewer else ''}{fewer}"
