@@ -29,6 +29,8 @@ Params = Mapping[str, Any]
 AGREEMENT: Final = 0.75
 """Part of the folds with the same choice, above which another choice is an
 exception."""
+HARDLY_BETTER: Final = 0.9
+"""Part of the loss of a constant from which on a tolerance is hardly better."""
 MOST_CHOICES: Final = 5
 """How many choices of a procedure are listed."""
 
@@ -231,10 +233,16 @@ class BestConstant(NamedTuple):
         """Return a note that it may be as good as a model; "" if it is not."""
         # The line in place of a bound already says this.
         is_bound = bound.certified and not (bound.is_estimate or bound.says_nothing)
-        if not is_bound or not self.text or bound.bound < self.loss:
+        if not is_bound or not self.text:
             return ""
         loss = f"{bound.about(self.loss)}{_of_groups(bound)}"
         constant = f"always predicting {self.text} ({loss})"
+        if bound.bound < self.loss:
+            # A reader of an amount does not see that it is nearly the spread of the
+            # targets; a rate is seen next to that of the largest class.
+            is_near = bound.is_tolerance and bound.bound >= HARDLY_BETTER * self.loss
+            part = f"{100 * bound.bound / self.loss:.0f}%"
+            return f"hardly better than {constant}: {part} of that" * is_near
         if bound.estimate_where_fitted >= self.loss:
             return (
                 f"no better than {constant}, as far as these rows tell: neither the "

@@ -707,6 +707,31 @@ def test_choice__of_numbers_names_what_always_the_median_gives(loss):
     assert older.certificates == choice.certificates
 
 
+def test_plan__of_numbers_speaks_in_units_of_the_target():
+    y = 1000.0 + 50.0 * Y[:200]
+    plan = dsel.plan_search(Ridge(), GRID, X[:200], y, random_state=0)
+    median = np.median(y)
+    within = np.sort(np.abs(y - median))[179]
+    text = " ".join(str(plan).split())
+    assert f"median {median:,.6g}, 90% of them within {within:.3g} of it;" in text
+    loss = dsel.losses.beyond(1.0)
+    plan = dsel.plan_search(Ridge(), GRID, X[:200], y, loss=loss, random_state=0)
+    assert f"median {median:,.6g}; 4 of 5 folds" in " ".join(str(plan).split())
+
+
+def test_choice__of_a_tolerance_near_that_of_the_median_says_so():
+    plan = dsel.plan_search(Ridge(), GRID, X[:200], Y[:200], random_state=0)
+    choice = plan.run(n_jobs=1).choice
+    for part, words in (
+        (0.94, "Hardly better than always predicting the median, "),
+        (0.85, "Compare a 20% hold-out set"),
+    ):
+        text = str(replace(choice, median_loss=choice.certificate.bound / part))
+        text = " ".join(text.split())
+        assert words in text
+        assert ("): 94% of that" in text) == ("Hardly better" in text) == (part > 0.9)
+
+
 class PredictsNoNumber(LinearRegression):
     """Predicts NaN or infinity where a column is above a value."""
 

@@ -23,6 +23,7 @@ from dsel.search.planning.possible_bounds import (
     describe_queries,
     describe_rare_class,
     describe_small_pool,
+    describe_targets,
 )
 from dsel.search.run_context.planned_search import PlanFacts, PlannedSearch
 
@@ -75,8 +76,7 @@ def plan_rows(
     folds, fits, pruning = _folds_and_fits(search)
     what = f"{len(search.classes)} classes"
     if search.is_regression:
-        least, most = search.labeled.y.min(), search.labeled.y.max()
-        what = f"targets from {least:,.6g} to {most:,.6g}"
+        what = describe_targets(search)
     labeled = f"{n:,} x {d}, {what}"
     if search.row_groups is not None:
         column = search.row_groups.column

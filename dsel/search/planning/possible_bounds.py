@@ -5,7 +5,7 @@ The smallest ones are computed as if no model made any error.
 
 from collections.abc import Iterable
 from dataclasses import replace
-from math import ceil, isnan, log, log1p, nan
+from math import ceil, isfinite, isnan, log, log1p, nan
 from typing import Final
 
 import numpy as np
@@ -26,6 +26,7 @@ from dsel.losses.regression import ErrorQuantile
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results.certificate import ONE_OF_EACH
 from dsel.results.plan_calls import PlanBoundCall
+from dsel.results.tolerances import amount_about
 from dsel.rounded_texts import (
     about_percent,
     count_of,
@@ -286,6 +287,17 @@ def _constant_loss(search: PlannedSearch) -> tuple[str, float]:
     ), constant.loss
 
 
+def describe_targets(search: PlannedSearch) -> str:
+    """Return the range, the median and the spread of numeric targets."""
+    y, main = search.labeled.y[search.scheme.counted_rows], search.context.losses.main
+    text = f"targets from {y.min():,.6g} to {y.max():,.6g}, median {np.median(y):,.6g}"
+    _, loss = _constant_loss(search)
+    if isinstance(main, ErrorQuantile) and isfinite(loss):
+        # The loss of this constant, in units of the target: a bound is of use below it.
+        text += f", {100 * main.fraction:g}% of them within {amount_about(loss)} of it"
+    return text
+
+
 def note_on_constant(search: PlannedSearch) -> str:
     """Return that no run can prove a model better than a constant, or ""."""
     has_bound = search.method.is_nested and search.scheme.is_plain_random
@@ -447,7 +459,7 @@ def describe_rare_class(search: PlannedSearch) -> str:
     if n_folds > FEWER_FOLDS:
         fewer = sum(expected_terms(case, table_rows()[ONE_FOLD], FEWER_FOLDS))
     if fewer <= MUCH_SMALLER * expected:
-        part = part_in_percent(1 - 1 / FEWER_FOLDS)
+        part = fraction_in_percent(1 - 1 / FEWER_FOLDS)
         text += (
             f", or {about_percent(fewer)} with cv={FEWER_FOLDS}, whose models learn "
             f"from {part}"
