@@ -75,7 +75,7 @@ def covalidate(
     random_state
         Seed of the halvings and of the learners.
     client
-        A `distributed.Client`; None means the current one, else local threads.
+        A `distributed.Client`; None means the current one, else this machine.
     out
         Directory or URL where counts are stored; the same call continues from them.
         None stores nothing.

@@ -59,7 +59,7 @@ def write_row_disagreement(
     random_state
         Seed of the blocks and of the learner.
     client
-        A `distributed.Client`; None means the current one, else local threads.
+        A `distributed.Client`; None means the current one, else this machine.
 
     Raises
     ------

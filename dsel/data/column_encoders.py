@@ -1,6 +1,7 @@
 """Encoders of scikit-learn that turn the columns of a table into numbers."""
 
 from collections.abc import Collection
+from datetime import UTC
 from typing import Any, Final
 
 import narwhals.stable.v2 as nw
@@ -121,6 +122,13 @@ def make_encoder(X: Any, *, categories: Collection[str] = ()) -> ColumnTransform
     return ColumnTransformer(transformers)
 
 
+def _without_zone(value: Any) -> Any:
+    """Return a time in UTC and without a zone, which numpy does not take."""
+    if getattr(value, "tzinfo", None) is None:
+        return value
+    return value.astimezone(UTC).replace(tzinfo=None)
+
+
 def days_since_1970(X: Any) -> pd.DataFrame:
     """Return dates and times as days, of any year; missing ones are NaN."""
     rows = nw.from_native(X, eager_only=True, pass_through=True)
@@ -135,7 +143,7 @@ def _days_of_column(column: pd.Series) -> pd.Series:
     # Python objects: dates outside the range of nanoseconds.
     elif column.dtype.kind != "M":
         known = [
-            None if missing else value
+            None if missing else _without_zone(value)
             for value, missing in zip(column, column.isna(), strict=True)
         ]
         if any(isinstance(value, str) for value in known):

@@ -446,7 +446,7 @@ class Pool:
             Called as ``combine(earlier, later)``, always in row order. Counts are the
             same for any chunking, sums of floats up to rounding.
         client
-            Dask client; None is the current one, else local threads. Inside a task
+            Dask client; None is the current one, else this machine. Inside a task
             the pass runs in that task.
         keep
             Whether blocks stay in memory for the next pass, as far as they fit.

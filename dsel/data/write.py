@@ -140,7 +140,7 @@ def write_pool(
         For fsspec, where `path` or `source` is a URL.
     client
         Dask client on which chunks of a pool are read and written; None is the
-        current one, else local threads. Text files are read here, in order.
+        current one, else this machine. Text files are read here, in order.
     on_progress
         Called with the number of rows written and of all rows. While a text file is
         read first, it is called with the rows read and None, as the total is unknown.

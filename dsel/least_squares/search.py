@@ -239,7 +239,7 @@ class LeastSquaresPlan:
         Parameters
         ----------
         client
-            A `distributed.Client`; None means the current one, else local threads.
+            A `distributed.Client`; None means the current one, else this machine.
         out, n_jobs
             As for `LeastSquaresSearch`.
         """
@@ -447,7 +447,7 @@ class LeastSquaresSearch(BaseSearch):
 
     One eigendecomposition for each width serves every regularization, leave-one-out,
     generalized cross-validation and all folds. Widths are tasks, on the current Dask
-    client if there is one, else on local threads.
+    client if there is one, else on this machine.
 
     With ``certificate="nested"`` it also certifies how far off predictions can be, with
     the same folds, choices and numbers as `dsel.SemiSupervisedSearchCV`; only the

@@ -64,7 +64,7 @@ class StreamedLeastSquaresSearch(BaseSearch):
     Two passes over the rows for each width give the exact leave-one-out error of the
     model with these centers, for every regularization. Memory holds a chunk of rows and
     matrices of centers x centers. Passes run on the current Dask client if there is
-    one, else on local threads.
+    one, else on this machine.
 
     Parameters
     ----------

@@ -173,7 +173,7 @@ class NonconformityClassifier(
         y
             Their labels, of any kind.
         client
-            Dask client; None is the current one, else local threads.
+            Dask client; None is the current one, else this machine.
         **fit_params
             Passed to every model's `fit`, by scikit-learn's metadata routing where it
             is enabled.
@@ -528,7 +528,7 @@ class NonconformityClassifier(
             ``critical_count`` the critical epsilon times n, ``model`` the chosen one.
             `dsel.search.read_rows` reads them, and names a chunk that was lost.
         client
-            Dask client; None is the current one, else local threads. Tasks return a few
+            Dask client; None is the current one, else this machine. Tasks return a few
             bytes for each row, which the driver writes.
 
         Raises

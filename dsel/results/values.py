@@ -42,7 +42,7 @@ class ValueText(str):
 
 
 def value_text(value: object) -> str:
-    """Return a parameter value as one line of Python, without memory addresses.
+    """Return a parameter value as one line, of Python where it has one; no addresses.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The only code that submits tasks: to local threads or to workers of a Dask cluster.
+"""The only code that submits tasks: to this machine or to workers of a Dask cluster.
 
 A *task* is *work* with a name. It gets the *context* that all tasks share; it returns a
 *result*, which is sent back, and may *keep* an object (models), which stays in the

@@ -17,7 +17,7 @@ MOST_THREADS: Final = 4096
 def resolve_client(
     client: "Client | None" = None, *, takes_function: bool = True
 ) -> Any:
-    """Return `client`, else the current one, else None for local threads.
+    """Return `client`, else the current one, else None for this machine.
 
     A function that returns an executor is accepted, too, unless Dask's own collections
     have to run there. Inside a task the result is None: a pass over a pool that begins

@@ -198,9 +198,10 @@ class SemiSupervisedSearchCV(
         ``pd.DataFrame(search.cv_results_)``. Scores and ranks are of the `loss` that
         ranks, larger is better: accuracy, recall, precision or balanced accuracy, and
         minus the cost; the column ``mean_loss`` has the loss itself, ``cv_error`` the
-        error. For regressors scores are R^2, and ranks those of the column
-        ``mean_squared_error``. Times are those of the fits that were made, NaN if none
-        was timed: nested searches time no predictions.
+        error. Candidates that were dropped early rank after the others, since their
+        scores are from fewer fits. For regressors scores are R^2, and ranks those of
+        the column ``mean_squared_error``. Times are those of the fits that were made,
+        NaN if none was timed: nested searches time no predictions.
     plan_ : Plan
         The plan that was run. It holds the labeled rows and refers to the pool, so that
         a pickle or copy of the search does not contain it, and its `outcome_` no rows.
@@ -269,7 +270,7 @@ class SemiSupervisedSearchCV(
         storage_options: Options | None = None,
         **fit_params: Any,
     ) -> Self:
-        """Search, on the current Dask client if there is one, else on local threads.
+        """Search, on the current Dask client if there is one, else on this machine.
 
         Parameters
         ----------

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from datetime import UTC, datetime, timedelta, timezone
 from io import BytesIO
 from zipfile import ZipFile
 
@@ -100,6 +101,16 @@ def test_days_of_models_that_were_kept_before_are_those_of_today():
     old = encoders_of_shell.days_since_1970(frame)
     pd.testing.assert_frame_equal(old, days_since_1970(frame))
     assert old.day[0] == 20454
+
+
+def test_days_since_1970__takes_times_of_python_in_any_zone(recwarn):
+    noon = datetime(2024, 1, 1, 12, tzinfo=timezone(timedelta(hours=2)))
+    frame = pd.DataFrame({"seen": pd.Series([noon, None, noon], dtype=object)})
+    found = days_since_1970(frame)["seen"]
+    expected = (noon - datetime(1970, 1, 1, tzinfo=UTC)) / timedelta(days=1)
+    assert found[0] == found[2] == expected
+    assert np.isnan(found[1])
+    assert not recwarn.list
 
 
 def test_store__gives_the_models_of_its_outcome(rows, tmp_path):

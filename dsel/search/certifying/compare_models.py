@@ -181,7 +181,7 @@ def compare_models(
     random_state
         Seed of the draw of rows.
     client
-        Dask client; None is the current one, else local threads.
+        Dask client; None is the current one, else this machine.
 
     Returns
     -------

@@ -187,7 +187,8 @@ class InnerSearches:
     def survivors(self, table: FitTable) -> Bools:
         """Return which candidates each search keeps, (n_searches, n_candidates).
 
-        The search by all folds, the last one, drops none, and needs no additional fits.
+        The search by all folds, the last one, drops none here and needs no additional
+        fits: `finalists` says among which candidates it chooses.
         """
         readable_fits = np.zeros(table.fit_status.shape, bool)
         readable_fits[:, list(self.scheme.first_round)] = True
@@ -207,7 +208,8 @@ class InnerSearches:
         """Return the candidates among which the search by all folds chooses.
 
         No fit of them failed, and they have every fit; with halving they are those with
-        the most fits, which most searches kept.
+        the most fits. Two searches share the fit without both of their folds: of two
+        candidates that as many searches kept, one may have fewer fits, and be none.
         """
         has_failed = (table.failed_fits & readable_fits).any(axis=1)
         done = (table.fit_status == FitStatus.DONE) & readable_fits
@@ -287,7 +289,7 @@ class InnerSearches:
         status = np.full(table.n_candidates, names.STATUS_PRUNED, np.int8)
         done = self.finalists(table, readable_fits)
         if self.pruning == Pruning.HALVING:
-            # The last search, by all folds, drops none.
+            # In the last row, of the search by all folds, all are kept.
             done |= self.survivors(table)[:-1].any(axis=0)
         status[done] = names.STATUS_DONE
         failed = table.failed_fits & readable_fits

@@ -577,7 +577,7 @@ class Outcome:
             `dsel select --id`; without any, ``row`` has the numbers of the rows, and a
             file has the index of a pandas frame in their place, if it is its own.
         client
-            Dask client; None is the current one, else local threads.
+            Dask client; None is the current one, else this machine.
         verbose
             Whether progress is shown on standard error; see `Plan.run`.
 
@@ -687,7 +687,7 @@ class Outcome:
         level
             Probability that a test refutes a promise that holds, in [0.001, 0.5].
         client
-            Dask client; None is the current one, else local threads.
+            Dask client; None is the current one, else this machine.
         verbose
             Whether progress is shown on standard error; see `Plan.run`.
 

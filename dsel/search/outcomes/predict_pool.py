@@ -67,7 +67,7 @@ def predict_pool(
         Whether ``label`` of a classifier has the labels themselves, as texts ("" for
         rows left out), instead of codes.
     client
-        Dask client; None is the current one, else local threads. Tasks return a few
+        Dask client; None is the current one, else this machine. Tasks return a few
         bytes for each row, which the driver writes.
 
     Returns

@@ -139,7 +139,7 @@ class Plan:
         Parameters
         ----------
         client
-            A `distributed.Client`; None means the current one, else local threads.
+            A `distributed.Client`; None means the current one, else this machine.
         out
             Directory or URL that belongs to this plan: counts are written there, and
             the same plan continues from them. If the run has ended, it is only read,

@@ -1,4 +1,4 @@
-"""Execution of a plan: on a cluster or on local threads, with or without a store.
+"""Execution of a plan: on a cluster or on this machine, with or without a store.
 
 A stored certificate is final: another run of the same plan in the same folder reads it.
 Bounded models are kept next to it. If one cannot be stored, the run still completes,
