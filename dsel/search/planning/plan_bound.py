@@ -438,12 +438,13 @@ def _notes_on_rates(
     notes = []
     if case.n_unlabeled > 0:
         k = DEFAULT_FOLDS
-        how = "as declared" if is_declared else "a third of the assumed error"
+        begin = "Given" if is_declared else "Guessed"
+        how = "" if is_declared else " (a third of the assumed error)"
         more = "" if folds == [k] else ", and with fewer folds on more"
         notes.append(
-            f"Guessed: the model trained on all labels differs from that of a fold on "
+            f"{begin}: the model trained on all labels differs from that of a fold on "
             f"{about_percent(case.disagreement(k))} of the rows"
-            f"{' of the class' if of_class else ''} with {k} folds ({how}){more}."
+            f"{' of the class' if of_class else ''} with {k} folds{how}{more}."
         )
     if case.n_queries:
         notes.append(
