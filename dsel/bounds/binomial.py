@@ -239,7 +239,7 @@ def _solve_tails(
     `q` is where the search starts.
 
     SciPy's inverse is only the start: in SciPy 1.17, when a parameter is exactly 1000,
-    it was seen 43% below the limit and 3.4 times above it. The logarithm of the
+    it was seen at a fifth of the limit and at 3.4 times it. The logarithm of the
     tail is concave, so every Newton step lands where the tail is small enough.
     """
     tail, sign = (special.betaincc, -1) if is_upper else (special.betainc, 1)

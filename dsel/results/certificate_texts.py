@@ -88,7 +88,7 @@ def _no_bound(bound: "Certificate") -> str:
         return f"{begin}: predictions for the pool are far apart, NaN or infinite"
     if bound.has_short_pool:
         return f"{begin}: too few pool rows"
-    if bound.estimate >= bound.largest:
+    if bound.estimate >= bound.largest and bound.loss == "error":
         return f"{begin}: no prediction was right"
     if bound.errs_mostly:
         return f"{begin}: the estimate is {bound.about(bound.estimate_where_fitted)}"

@@ -213,8 +213,10 @@ class CertifiedReport(LimitsWithCaveats, Renderable):
         if any(map(isnan, (*self.recall.own, *self.precision.own))):
             lines.append(f"{NONE}: no such row, or the class is never predicted")
         if min(*self.recall_at_least, *self.precision_at_least) < 0.001:
-            few = "too few rows or predictions of the class were seen to say anything"
-            lines.append(f"At least 0.0%: {few}")
+            lines.append(
+                "At least 0.0%: too few rows or predictions of the class were seen, or "
+                "nearly all of them were wrong"
+            )
         return lines + [f"No guarantee: {reason}" for reason in self.reasons[1:]]
 
     def pooled_line(self) -> str:

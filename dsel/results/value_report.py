@@ -44,13 +44,14 @@ class ReportByValue(TableReport):
     >>> made = ReportByValue(
     ...     0.05, "model trained on all labels", "site", ("A", "B"), (812, 31),
     ...     BoundedValues((0.0631, 1.0), pooled=(0.041, 0.1)), (9000, 300), 12)
-    >>> print(made)
+    >>> print(made)  # doctest: +NORMALIZE_WHITESPACE
     Error by site (95% confidence, all limits jointly), model trained on all labels
     site   at most  pooled error  rows
     A         6.4%          4.1%   812
     B       100.0%         10.0%    31
     Pooled: models of all folds, on all labeled rows (an estimate)
-    At most 100.0%: too few rows with this value were seen to say anything
+    At most 100.0%: too few rows with this value were seen, or nearly all of them
+    were wrong
     12 pool rows have another value of site: nothing is known about such rows
     >>> made.to_dataframe().columns.tolist()
     ['error_at_most', 'pooled_error', 'rows', 'certified']
@@ -67,7 +68,8 @@ class ReportByValue(TableReport):
     A       3.8%     6.4%   160          4.1%       812
     B       0.0%   100.0%     6         10.0%        31
     Pooled: models of all folds, on all labeled rows (an estimate)
-    At most 100.0%: too few rows with this value were seen to say anything
+    At most 100.0%: too few rows with this value were seen, or nearly all of them
+    were wrong
     """
 
     delta: float
@@ -156,12 +158,12 @@ class ReportByValue(TableReport):
     def notes(self) -> Sequence[str]:
         """Return the lines below the table."""
         lines = [POOLED_NOTE] if self.numbers.pooled else []
-        nothing = NONE if self.is_tolerance else "At most 100.0%"
+        nothing, why = "At most 100.0%", "or nearly all of them were wrong"
+        if self.is_tolerance:
+            nothing, why = NONE, "or some have no finite prediction"
         # Limits are rounded up, so that from this one on they are printed as 100.0%.
         if max(self.limits) > (LARGEST if self.is_tolerance else 0.999):
-            lines.append(
-                f"{nothing}: too few rows with this value were seen to say anything"
-            )
+            lines.append(f"{nothing}: too few rows with this value were seen, {why}")
         if n := self.other_pool_rows:
             lines.append(
                 f"{n:,} pool row{'s have' if n > 1 else ' has'} another value of "

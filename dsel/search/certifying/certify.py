@@ -199,7 +199,7 @@ def certify(
         Directory or URL where results are kept; the same call continues from them. This
         argument, and those below, are refused with ``cv="prefit"``.
     n_jobs : int or None
-        Number of local processes that fit; None and -1 mean one for each core.
+        Number of fits at a time on this machine; None and -1 mean one for each core.
     verbose : bool, int or None
         Whether progress is shown on standard error; None shows bars, and lines only of
         runs that last longer than 5 seconds.

@@ -195,6 +195,8 @@ class PredictedTable(Shown):
                 what = "farther from the prediction where both models are farther apart"
             fraction = self.certificate.fraction
             between = f"at least {100 * fraction:.6g}% of targets lie between them"
+            if self.certificate.n_groups:
+                between += ", for a random row of each new group"
             if self.note_on_bound:  # a promise for these rows would contradict it
                 n_like = self.n_rows - self.n_unlike
                 others = f"{n_like:,} rows" if len(self.unknown) == 1 else "rows"

@@ -495,7 +495,8 @@ def _notes_on_limit(case: Case, folds: Sequence[int], limit: float) -> list[str]
             f"a bound is larger than the error; assume a smaller error, or want a "
             f"larger bound."
         ]
-    if limit <= case.error + least:
+    # Labels of queried rows may show that models are equally good where they differ.
+    if limit <= case.error + least and not case.n_queries:
         return [
             f"No number of labels gives {100 * limit:g}% for a model of all rows: its "
             f"bound is larger than the assumed error ({100 * case.error:g}%) and "

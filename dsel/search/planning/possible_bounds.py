@@ -3,6 +3,7 @@
 The smallest ones are computed as if no model made any error.
 """
 
+from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import replace
 from math import ceil, isfinite, isnan, log, log1p, nan
@@ -73,22 +74,27 @@ WITHOUT_POOL: Final = "without a pool the first bound is smaller"
 
 def smallest_limit(
     search: PlannedSearch,
-    factor: int = 1,
+    factor: float = 1.0,
     *,
     n_folds: int | None = None,
 ) -> float:
     """Return the limit of the best fold if no model makes any error, part of `largest`.
 
-    The number of rows is multiplied by `factor`. The folds are replaced by
-    `n_folds`, which are drawn as that search would draw them. NaN if the loss is a
-    tolerance.
+    The number of rows is multiplied by `factor`, and rounded down. The folds are
+    replaced by `n_folds`, which are drawn as that search would draw them. NaN if the
+    loss is a tolerance.
     """
     losses = search.context.losses
     main = losses.main
     if main.statistic.fold_shape is None:
         return nan
     perfect = _perfect_counts(search, main.statistic, n_folds)
-    counts = FoldCounts(factor * perfect.counts, factor * perfect.n_rows)
+    counts = FoldCounts(
+        *(
+            np.floor(factor * n).astype(n.dtype)
+            for n in (perfect.counts, perfect.n_rows)
+        )
+    )
     label_delta = losses.main_division(search.planned_delta).label_delta
     limits = limits_of_folds(main, counts, label_delta)
     return float(np.min(limits)) / main.largest
@@ -313,18 +319,32 @@ def note_on_constant(search: PlannedSearch) -> str:
     if not (main.is_cost or search.context.losses.is_about_error):
         verb = f"has a {main.title[:1].lower() + main.title[1:]} of"
     amount = f"{loss:.3g}" if main.is_cost else about_percent(loss)
-    n_rows = len(search.scheme.counted_rows)
-    largest, times = main.largest, range(2, MOST_TIMES)
-    enough = next((n for n in times if smallest_limit(search, n) * largest < loss), 0)
     unit = "row" if search.row_groups is None else "group"
-    more = f"; that needs {enough * n_rows:,} {unit}s or more" if enough else ""
+    enough = _count_rows_below(search, loss)
+    more = f"; that needs about {enough:,} {unit}s or more" if enough else ""
     folds = min(FEWER_FOLDS, search.scheme.n_folds)
-    if smallest_limit(search, n_folds=folds) * largest < loss:
+    if smallest_limit(search, n_folds=folds) * main.largest < loss:
         more += f", or fewer folds, cv={folds}"
     return (
         f"always predicting {prediction} {verb} {amount}, and the bound is "
         f"{_limit_text(search, limit)} or more even if no model errs: this run cannot "
         f"prove a model to be better than that{more}"
+    )
+
+
+def _count_rows_below(search: PlannedSearch, loss: float) -> int:
+    """Return about how many rows give a bound below `loss` if no model errs.
+
+    0 if even `MOST_TIMES` as many do not.
+    """
+    largest, times = search.context.losses.main.largest, range(2, MOST_TIMES)
+    high = next((n for n in times if smallest_limit(search, n) * largest < loss), 0)
+    if not high:
+        return 0
+    n_rows = len(search.scheme.counted_rows)
+    numbers = range((high - 1) * n_rows, high * n_rows)
+    return numbers[0] + bisect_left(
+        numbers, True, key=lambda n: smallest_limit(search, n / n_rows) * largest < loss
     )
 
 

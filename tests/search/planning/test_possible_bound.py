@@ -166,13 +166,15 @@ def test_plan__says_before_the_run_that_it_cannot_be_better_than_a_constant(
     assert re.search(f"always predicting {words}", note)
     assert note in planned.remarks
     assert planned.run(n_jobs=1).choice.certificate.number >= 0.03
-    n = int(re.search("that needs ([0-9,]+) rows", note)[1].replace(",", ""))
-    times = n // 400
-    many = dsel.plan_search(
-        LogisticRegression(), GRID, np.tile(X, (times, 1)), np.tile(y, times),
-        random_state=0, **options,
-    )  # fmt: skip
-    assert not many.notes_on_few_rows
+    n = int(re.search("that needs about ([0-9,]+) rows", note)[1].replace(",", ""))
+    for part, is_enough in ((1.02, True), (0.98, False)):
+        # Every class has the same part of more rows.
+        rows = np.linspace(0, 400, round(part * n), endpoint=False).astype(int)
+        rows = np.argsort(y, kind="stable")[rows]
+        more = dsel.plan_search(
+            LogisticRegression(), GRID, X[rows], y[rows], random_state=0, **options
+        )
+        assert bool(more.notes_on_few_rows) != is_enough
 
 
 @pytest.mark.parametrize(
