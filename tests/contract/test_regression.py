@@ -239,7 +239,10 @@ def test_report__has_the_tolerance_of_tables_where_the_declared_one_is_infinite(
     assert ((table.lower <= TRUE) & (table.upper >= TRUE)).mean() >= 0.5
     lines = [text for _, text in predicted.shown_rows()]
     assert lines[0].startswith("50% of predictions are off by at most ")
-    assert lines[-1].endswith("bound above; at least 50% of targets lie between them")
+    assert lines[-1].endswith(
+        "bound above; at least 50% of targets lie between them, for a random row of "
+        "each new group"
+    )
     report = made.monitor(POOL, y=TRUE, groups=np.arange(len(POOL)))
     assert "Kept      50% of predictions are off by at most" in str(report)
     far = made.monitor(POOL, y=TRUE + 20, groups=np.arange(len(POOL)))
