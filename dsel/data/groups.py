@@ -331,13 +331,19 @@ def notes_on_identifiers(
     if not columns or sparse.issparse(native):
         return {}
     rows: Any = nw.from_native(native, eager_only=True, pass_through=True)
+    places = {name: place for place, name in enumerate(columns)}
     if isinstance(rows, nw.DataFrame):
-        types = zip(columns, rows.schema.dtypes(), strict=True)
-        of_categories = (nw.Categorical, nw.Enum)
-        declared = {*declared, *(n for n, kind in types if kind in of_categories)}
+        given = {str(name): place for place, name in enumerate(rows.columns)}
+        if {*columns} & {*given}:  # a model may use some of them, in any order
+            places = {name: given[name] for name in columns if name in given}
+        types, of_categories = rows.schema.dtypes(), (nw.Categorical, nw.Enum)
+        declared = {
+            *declared,
+            *(name for name, place in places.items() if types[place] in of_categories),
+        }
     notes = {
         name: note
-        for place, name in enumerate(columns)
+        for name, place in places.items()
         if name not in declared and is_name_of_identifier(name)
         for note in notes_on_repeats(
             pd.Series(np.asarray(rows[:, place]), name=name), is_feature=True

@@ -103,7 +103,10 @@ def costs_of_text(
                 f"{name} names each pair once, got {pair!r} twice; leave one out."
             )
         costs[true, prediction] = cost
-    pairs = [(y, z) for y, z in permutations(classes, 2) if (y, z) not in costs]
+    # Classes that are not named cost the most, as rows and as predictions.
+    named = {label for pair in costs for label in pair}
+    known = [label for label in classes if label in named]
+    pairs = [pair for pair in permutations(known, 2) if pair not in costs]
     if pairs:
         lacking = [f"{true}>{prediction}" for true, prediction in pairs]
         true, prediction = pairs[0]

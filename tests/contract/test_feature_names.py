@@ -77,6 +77,17 @@ def test_names_are_kept_in_stored_models_and_read_by_name_from_tables(tmp_path):
     assert (outcome.predict(POOL) == labels).all()
 
 
+@pytest.mark.parametrize("is_key", [True, False])
+def test_certify_prefit__looks_for_keys_in_the_named_column(is_key):
+    rng = np.random.default_rng(0)
+    few, many = np.arange(200) // 4, rng.normal(size=200)
+    key, other = (few, many) if is_key else (many, few)
+    rows = pd.DataFrame({"other": other, "x": rng.normal(size=200), "client_no": key})
+    model = LogisticRegression().fit(rows[["client_no", "x"]], rows.x > 0)
+    made = dsel.certify(model, rows, rows.x > 0.1, cv="prefit", random_state=0)
+    assert ("if rows of one client_no belong together" in str(made)) == is_key
+
+
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.from_pandas])
 @pytest.mark.filterwarnings("error")
 def test_an_outcome_finds_columns_by_name_as_certify_does(frame):

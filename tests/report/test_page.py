@@ -577,7 +577,7 @@ def test_report_html__of_a_regression_draws_residuals_and_more_labels():
     assert "A line shows which share of the predictions is off by" in words(page)
     off = np.quantile(outcome.results.outer_residuals, 0.9, method="inverted_cdf")
     assert f"90% {amount_about(float(off))} 95%" in words(page)
-    assert "for models that are as far off as these are. Squares" in words(page)
+    assert "for models that are as far off as these are. The other" in words(page)
     assert page.count("<svg") == 4  # those of the bound and of the folds, too
 
 
