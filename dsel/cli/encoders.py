@@ -34,6 +34,7 @@ from dsel.data.identifiers import (
     is_name_of_identifier,
 )
 from dsel.data.kinds import DATE_ORDERS, TextReason
+from dsel.data.table_request import step_of_row_numbers
 from dsel.errors import Correction, ShellOptions, UndecidedError
 from dsel.option_values import join_names, names_in, quote_names
 
@@ -79,7 +80,8 @@ def encoders(
     for column in columns_of(X) if isinstance(X, pd.DataFrame) else ():
         kind = kind_of_encoder(column, X[column.name])
         if kind == NUMBERS and column.name not in measured:
-            kind = None if _holds_keys(X[column.name]) else kind
+            in_pool = column.name in (pool_columns or ())
+            kind = None if _holds_keys(X[column.name], in_pool=in_pool) else kind
         reason = why_texts.get(column.name)
         if kind is None or (reason and has_words_among_numbers(reason, X[column.name])):
             undecided.append(column)
@@ -410,10 +412,11 @@ def _list_columns(names: list[str]) -> str:
     return f"{len(names):,} columns ({', '.join(names[:3])}, ...)"
 
 
-def _holds_keys(values: pd.Series) -> bool:
+def _holds_keys(values: pd.Series, *, in_pool: bool = False) -> bool:
     """Return whether numbers have the name of a key, and as many values as keys have.
 
-    Models take texts of this kind for no feature either.
+    Models take texts of this kind for no feature either. Row numbers that the pool has,
+    too, are features with a note: the two-sample test shows whether they go on there.
     """
     known, name = values.dropna(), str(values.name)
     if is_name_of_count(name) or not is_name_of_identifier(name):
@@ -421,6 +424,8 @@ def _holds_keys(values: pd.Series) -> bool:
     if not has_many_values(known):
         return False
     numbers = known.to_numpy(np.float64)
+    if in_pool and len(known) == len(values) and step_of_row_numbers(numbers):
+        return False
     return bool((numbers % 1 == 0).all())
 
 

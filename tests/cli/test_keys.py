@@ -43,10 +43,7 @@ def test_select__tests_whether_row_numbers_go_on_in_the_pool(tmp_path, first):
     ids = RNG.permutation(np.arange(300)) if first == 0 else np.arange(first, 2000)
     pool = pd.DataFrame({"x": RNG.normal(size=len(ids)), "id": ids})
     pool.to_csv(tmp_path / "pool.csv", index=False)
-    words = ["select", path, *MODEL, "--pool", tmp_path / "pool.csv"]
-    stopped = run(*words).output
-    assert "'id' is named as keys are, and holds 300 different whole" in stopped
-    said = run(*words, "--number", "id").output
+    said = run("select", path, *MODEL, "--pool", tmp_path / "pool.csv").output
     assert "name it by --id id, which keeps it in predictions" in said
     is_violated = "A1 (independent draws from one population) is violated" in said
     assert is_violated == (first > 0)
