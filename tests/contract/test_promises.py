@@ -97,6 +97,24 @@ def test_model__that_predicts_two_rows_otherwise_alone_is_ruled_out_and_one_is_a
         run_search(learner, {name: [2]}, X, Y, cv=3)
 
 
+class RefusesRowsAlone(DecisionTreeClassifier):
+    """A tree that predicts only tables of several rows."""
+
+    def predict(self, X):
+        if len(X) == 1:
+            raise ValueError("one row has no spread")
+        return super().predict(X)
+
+
+def test_model__that_refuses_a_row_alone_is_ruled_out_without_a_comparison():
+    learner = make_pipeline(FunctionTransformer(), RefusesRowsAlone(random_state=0))
+    with pytest.raises(dsel.errors.AllFitsFailedError) as raised:
+        run_search(learner, {"refusesrowsalone__max_depth": [4]}, X, Y, cv=3)
+    cause = "raises on a row alone, and not among other rows (ValueError: one row"
+    assert cause in str(raised.value)
+    assert "8 of 8" not in str(raised.value)
+
+
 class MixesWithoutFirstRow(DecisionTreeClassifier):
     """A tree that predicts rows otherwise alone, unless the first row was learned."""
 

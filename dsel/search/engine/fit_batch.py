@@ -16,7 +16,7 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.splits import Number, Split, SplitIndex
 from dsel.families.family import Cache, FitCounts, FitId, FittedGroup
 from dsel.losses import calls
-from dsel.losses.protocols import NO_PREDICTION, Counts, Loss, Rows, no_predictions
+from dsel.losses.protocols import Counts, Loss, Rows, no_predictions
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.engine.jobs import (
@@ -192,7 +192,7 @@ def fit_splits(
     )
     if any(isinstance(param, FunctionTransformer) for param in params):
         for split in splits:
-            fail_row_mixers(fitted_group, split, context.labeled.X)
+            mark_row_mixers_failed(fitted_group, split, context.labeled.X)
     return fitted_group
 
 
@@ -298,7 +298,9 @@ def model_tokens(
     return tokens
 
 
-def fail_row_mixers(fitted_group: FittedGroup, split: Split[int], X: Features) -> None:
+def mark_row_mixers_failed(
+    fitted_group: FittedGroup, split: Split[int], X: Features
+) -> None:
     """Mark models as failed that predict a row differently alone than among others.
 
     The check predicts training rows, so that no choice depends on test rows. A single
@@ -326,23 +328,31 @@ def fail_row_mixers(fitted_group: FittedGroup, split: Split[int], X: Features) -
     )
     order = np.argsort(class_sizes[codes], kind="stable")
     checked = np.unique(np.r_[order[:4], order[-4:]])
-    cause = ""
+    advice = (
+        "so its errors depend on which rows come together. Compute means, ranks and "
+        "codes of columns in the `fit` of a transformer, not in a FunctionTransformer."
+    )
+
+    def fail(position: int, what: str) -> None:
+        fit_counts.record_failure(
+            (position, column),
+            FitId(fitted_group.candidate_numbers[position], split.number),
+            f"`predict` {what}, {advice}",
+        )
+
     try:
         alone = np.concatenate([predict(rows[[row]]) for row in checked], axis=1)
     except Exception as error:
-        cause = f" (alone: {type(error).__name__}: {error})"
-        alone = np.full((len(done), len(checked)), NO_PREDICTION)
+        # All candidates of the group predict in one call, so no row was compared.
+        cause = f"{type(error).__name__}: {error}"
+        for i in done.tolist():
+            fail(i, f"raises on a row alone, and not among other rows ({cause})")
+        return
     differs = alone != together[:, checked]
     if alone.dtype.kind == "f":  # matrix products round by the number of rows
         differs = ~np.isclose(alone, together[:, checked], rtol=1e-5, equal_nan=True)
-    n_differing_rows = np.sum(differs, axis=1)
+    n_differing_rows = np.sum(differs, axis=1).tolist()
     for i, n_differing in zip(done.tolist(), n_differing_rows, strict=True):
-        if n_differing > 1 or cause:
-            fit_counts.record_failure(
-                (i, column),
-                FitId(fitted_group.candidate_numbers[i], split.number),
-                f"`predict` treats {n_differing} of {len(checked)} rows otherwise "
-                f"alone than among other rows{cause}, so its errors depend on which "
-                f"rows come together. Compute means, ranks and codes of columns in the "
-                f"`fit` of a transformer, not in a FunctionTransformer.",
-            )
+        if n_differing > 1:
+            of_rows = f"{n_differing} of {len(checked)} rows"
+            fail(i, f"treats {of_rows} otherwise alone than among other rows")

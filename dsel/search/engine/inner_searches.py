@@ -43,16 +43,21 @@ def count_survivors(n_candidates: int) -> int:
 def tie_ranks(scores: Floats) -> NDArray[np.intp]:
     """Return the rank of each score along the last axis; equal scores share one.
 
+    A score that is not known, NaN, comes after all others.
+
     Examples
     --------
-    >>> tie_ranks(np.array([[0.3, 0.1, 0.1 + 1e-15, np.inf]])).tolist()
-    [[1, 0, 0, 2]]
+    >>> tie_ranks(np.array([[0.3, 0.1, 0.1 + 1e-15, np.nan, np.inf]])).tolist()
+    [[1, 0, 0, 3, 2]]
     """
+    # Sorting places NaN last.
     order = np.argsort(scores, axis=-1, kind="stable")
     ascending = np.take_along_axis(scores, order, -1)
     with np.errstate(invalid="ignore"):  # infinity less infinity is NaN
         differences = np.diff(ascending, axis=-1, prepend=ascending[..., :1])
         is_larger = (differences > TIE_TOLERANCE * ascending) | (differences == np.inf)
+    is_unknown = np.isnan(ascending)
+    is_larger[..., 1:] |= is_unknown[..., 1:] & ~is_unknown[..., :-1]
     # A run of scores, each within a tie of the one before, has one rank.
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.cumsum(is_larger, axis=-1), -1)

@@ -117,6 +117,14 @@ def test_bounds__are_those_of_the_counts():
     assert certificates["all_rows"].bound == terms.bound
 
 
+def test_fold_to_deploy__takes_no_candidate_without_a_score_before_one_with_it():
+    limits = np.array([0.100, 0.101, 0.102])
+    ranks = tie_ranks(np.array([np.nan, 0.4, np.nan]))
+    assert ranks.tolist() == [1, 0, 1]
+    assert fold_to_deploy(limits, np.full(3, True), ranks) == 1
+    assert tie_ranks(np.full(3, np.nan)).tolist() == [0, 0, 0]
+
+
 def test_bounds__are_limits_of_beta_distributions_at_the_documented_shares():
     # Nothing here is taken from dsel but counts: 95% of delta is for labeled rows, and
     # of it half for the first fold; the folds share the pool's 5% equally.
