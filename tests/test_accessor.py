@@ -79,9 +79,9 @@ def test_table__of_a_list_of_grids_has_what_each_sets(rng):
     assert table.p.isna().tolist() == [False, True]
 
 
-def test_assumptions__are_those_of_the_certificate(results):
+def test_assumptions__are_those_of_all_certificates(results):
     table = results.dsel.assumptions
-    listed = results.dsel.select().certificate.assumptions
+    listed = results.dsel.select().assumptions
     assert list(table.itertuples(name=None)) == [
         (each.name, each.state, each.statement, each.reason) for each in listed
     ]

@@ -103,6 +103,7 @@ print(plan)
 # %%
 # A4: no model was trained or chosen with the pool rows that are counted
 # ----------------------------------------------------------------------
+# Only the bound of the model of all rows needs it: that of one fold reads no pool.
 # A search never shows counted rows to a learner; one that wants a pool gets a part of
 # it that is not counted. What was done to the rows before the search cannot be seen.
 #

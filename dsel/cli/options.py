@@ -66,7 +66,7 @@ WORDS_OF_SHELL: Final[Words] = {
     "only a category, write X.astype({": "only a category, write --text ",
     ": 'category'}) first": "",
     "again with groups=": "again with --groups ",
-    "the attribute `certificate` lists all": "--verbose lists all",
+    "the attribute `certificates` lists all": "--verbose lists all",
     "report=True": "--loss report",
     "random_state=": "--seed ",
     "; prune='exact' never does": "",

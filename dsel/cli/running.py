@@ -646,8 +646,7 @@ def print_outcome(
         print_notes([f"to open the models, dsel predict and others need {options}"])
     further: list[ShownRow] = []
     if output.verbose:
-        assumed = choice.certificate.assumptions
-        further = [*origins(choice), *assumption_rows(assumed)]
+        further = [*origins(choice), *assumption_rows(choice.assumptions)]
     lines = [after] * (bool(after) and after not in steps)
     print_choice(choice, output, lines=lines, steps=steps, further=further)
 

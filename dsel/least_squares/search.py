@@ -557,7 +557,7 @@ class LeastSquaresSearch(BaseSearch):
     predicting the median, 0.0856819: 90% of predictions are off by at most 0.720
     Assumes   labeled rows and the rows that the model will meet are independent draws
     from one population; nothing tests this without a pool; the attribute
-    `certificate` lists all
+    `certificates` lists all
     """
 
     _: KW_ONLY

@@ -244,7 +244,7 @@ def _content_of_search(results: xr.Dataset, tables: RunTables | None) -> dict[st
     failed = np.flatnonzero(status == names.STATUS_FAILED)
     return {
         **_content_of_choice(choice),
-        "assumptions": choice.certificate.assumptions,
+        "assumptions": choice.assumptions,
         "are_squared": is_squared(results),
         "best": best_table(results, choice),
         "classes": class_table(results),

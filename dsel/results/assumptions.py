@@ -31,7 +31,7 @@ IN_SHORT: Final[Mapping[str, str]] = {
 }
 """Each assumption in a few words, where only its violation is reported."""
 ALWAYS: Final = ("A1", "A3", "A5", "A7")
-"""Assumptions of every certificate; A4 is added with a pool."""
+"""Assumptions of every certificate; A4 is added to one whose bound reads a pool."""
 LOST: Final = (
     "the results lost their attribute `assumptions`, which lists what was checked; "
     "select from what the run or `open_results` returned"
@@ -100,6 +100,14 @@ def full_list(
     by_name = {assumption.name: assumption for assumption in checked}
     wanted = {*ALWAYS, *by_name, *["A4"] * has_pool}
     return tuple(by_name.get(name, Assumption(name)) for name in sorted(wanted))
+
+
+def without_pool(assumptions: Iterable[Assumption]) -> tuple[Assumption, ...]:
+    """Return the assumptions of a bound that reads no pool, as that of ``one_fold``.
+
+    Its model is fixed when its fold is counted, whichever pool rows it has seen.
+    """
+    return tuple(assumption for assumption in assumptions if assumption.name != "A4")
 
 
 def assumptions_of(cube: xr.Dataset) -> tuple[Assumption, ...]:

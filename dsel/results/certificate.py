@@ -113,7 +113,7 @@ class Certificate(Renderable):
     error rate, another rate, a mean cost, or the distance that all but a share of its
     predictions keep. With probability at least ``1 - delta`` over the draw of labeled
     rows and pool the bounds of all models of a search hold at once.
-    Assumes: what `assumptions` lists.
+    Assumes: what `assumptions` lists; for all bounds at once, what those of all list.
     Source: the formulas of `dsel.bounds`; `method` is the name of the certificate.
 
     Examples
@@ -133,7 +133,7 @@ class Certificate(Renderable):
     model_name: str = field(metadata=older_name("deploy"))
     """Name of the model: ``one_fold`` or ``all_rows``."""
     assumptions: tuple[Assumption, ...] = field(default_factory=full_list)
-    """All assumptions, from `full_list`."""
+    """All assumptions of this bound, from `full_list`."""
     caveats: tuple[Caveat, ...] = ()
     """Caveats of the number, the gravest first; `all_caveats` adds violated
     assumptions."""

@@ -16,6 +16,7 @@ from dsel.errors import Words, reword
 from dsel.old_names import OldName, names_of
 from dsel.option_values import ALL_ROWS
 from dsel.results import choice_texts, records
+from dsel.results.assumptions import Assumption
 from dsel.results.baseline_comparison import BaselineComparison
 from dsel.results.caveats import (
     Caveat,
@@ -108,7 +109,7 @@ class Choice(Renderable):
     Compare   a 20% hold-out set would give a bound of about 16.4% on average
     Assumes   labeled rows and pool rows are independent draws from one population, no
     two of one customer (else this bound is void: run again with `groups`); the
-    attribute `certificate` lists all
+    attribute `certificates` lists all
     """
 
     criterion: str
@@ -210,6 +211,16 @@ class Choice(Renderable):
     def remarks(self) -> tuple[str, ...]:
         """Texts of the caveats of the choice that do not void its bounds."""
         return texts_that_void_nothing(self.caveats)
+
+    @property
+    def assumptions(self) -> tuple[Assumption, ...]:
+        """Assumptions of all bounds of the choice, each once, by their names."""
+        by_name = {
+            assumption.name: assumption
+            for bound in self.certificates.values()
+            for assumption in bound.assumptions
+        }
+        return tuple(assumption for _, assumption in sorted(by_name.items()))
 
     @property
     def all_caveats(self) -> tuple[Caveat, ...]:

@@ -228,7 +228,7 @@ def assumption_to_check(choice: "Choice") -> list[ShownRow]:
         text += FORGOTTEN_GROUPS
         if not bounds[0].n_unlabeled:
             text += "; nothing tests this without a pool"
-    return [("Assumes", f"{text}; the attribute `certificate` lists all")]
+    return [("Assumes", f"{text}; the attribute `certificates` lists all")]
 
 
 def _comparisons(choice: "Choice") -> list[str]:

@@ -235,11 +235,12 @@ def test_select__an_estimate_has_the_facts_of_the_certificate(certificate, group
     outcome = plan.run(n_jobs=1)
 
     def facts(made):
-        return (made.assumptions, made.n_labeled, made.n_unlabeled, made.n_duplicates,
+        return (made.n_labeled, made.n_unlabeled, made.n_duplicates,
                 made.copied_rows, made.n_groups, made.is_holdout)  # fmt: skip
 
     declared, estimate = outcome.certificate, dsel.select(outcome, "cv_error")
     assert facts(estimate.certificate) == facts(declared)
+    assert estimate.certificate.assumptions == outcome.choice.assumptions
     assert estimate.largest_class_error == outcome.choice.largest_class_error
     n_pool, n_equal, n_groups = (1_507, 7, 0) if groups is None else (0, 0, 60)
     assert (declared.n_labeled, declared.n_unlabeled) == (120, n_pool)

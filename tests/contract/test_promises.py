@@ -42,6 +42,18 @@ def test_bound__allows_for_pool_rows_that_are_labeled_rows(name):
     assert "90 pool rows equal a labeled row" in found.assumptions[0].reason
 
 
+def test_assumptions__name_the_counted_pool_only_where_a_bound_reads_it():
+    run = run_search(*TREES, X, Y, POOL, cv=3)
+
+    def named(assumptions):
+        return [assumption.name for assumption in assumptions]
+
+    one_fold, all_rows = (run.certificates[name] for name in ("one_fold", "all_rows"))
+    assert named(one_fold.assumptions) == ["A1", "A3", "A5", "A7"]
+    assert named(all_rows.assumptions) == ["A1", "A3", "A4", "A5", "A7"]
+    assert named(run.choice.assumptions) == ["A1", "A3", "A4", "A5", "A7"]
+
+
 def test_pool__of_another_population_is_told_and_nothing_is_certified():
     run = run_search(*TREES, X, Y, np.random.default_rng(0).permuted(POOL, axis=1))
     for each in run.certificates.values():

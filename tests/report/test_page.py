@@ -644,7 +644,7 @@ def test_report_html__has_the_commands_to_copy_and_words_in_place_of_codes(outco
     assert "<pre>outcome.monitor(" in report_html(outcome.results)
     text = words(page)
     # A code stands once, next to its assumption: sentences have words.
-    codes = [a.name for a in outcome.certificate.assumptions]
+    codes = [a.name for a in outcome.choice.assumptions]
     assert [text.count(f" {code} ") for code in codes] == [1] * len(codes)
     assert not [code for code in codes if f"({code})" in text]
 

@@ -27,7 +27,7 @@ COMPARED = "Compare   a 20% hold-out set would give a bound of about {} on avera
 ASSUMED = (
     "Assumes   labeled rows and pool rows are independent draws from one population, "
     "no two of one customer (else this bound is void: run again with `groups`); "
-    "nothing tests this without a pool; the attribute `certificate` lists all"
+    "nothing tests this without a pool; the attribute `certificates` lists all"
 )
 JOINTLY = "95% confidence that both bounds hold"
 
@@ -105,7 +105,7 @@ def test_choice__is_a_few_lines(fields, lines):
 
 @pytest.mark.parametrize(("fields", "texts"), [
     ({"assumptions": full_list([Assumption("A1", says="groups are")]), "n_groups": 9},
-     ["Assumes   groups are; the attribute `certificate` lists all"]),
+     ["Assumes   groups are; the attribute `certificates` lists all"]),
     ({"assumptions": full_list([Assumption("A1", says="new rows")], has_pool=False)},
      ["Assumes   new rows, no two of one customer (else this bound is void: run again "
       "with `groups`); nothing tests this without a pool; the attribute"]),

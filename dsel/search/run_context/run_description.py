@@ -17,8 +17,9 @@ from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
 from dsel.errors import Words, reword
 from dsel.losses.calls import ConstantPrediction, best_constant
+from dsel.option_values import ONE_FOLD
 from dsel.results import Certificate
-from dsel.results.assumptions import VIOLATED, Assumption
+from dsel.results.assumptions import VIOLATED, Assumption, without_pool
 from dsel.results.caveats import OF_NUMBER, Caveat, Effect, collect_caveats
 from dsel.results.certificate import NumberFields
 from dsel.search.design.assumption_checks import ALARM, MANY_DUPLICATES, PoolFacts
@@ -34,6 +35,7 @@ class RunDescription:
 
     data: DataSizes
     assumptions: tuple[Assumption, ...]
+    """Assumptions of all certificates of the run."""
     caveats: tuple[Caveat, ...]
     """Caveats of the plan and of the pool, the gravest first."""
     class_rows: Mapping[str, int]
@@ -64,12 +66,15 @@ class RunDescription:
 
         `caveats` and `fields` are those of this number alone.
         """
+        assumptions = self.assumptions
+        if model_name == ONE_FOLD:  # its fold alone bounds it
+            assumptions = without_pool(assumptions)
         return Certificate(
             unclipped,
             delta,
             method,
             model_name,
-            assumptions=self.assumptions,
+            assumptions=assumptions,
             caveats=collect_caveats(
                 caveats, (c for c in self.caveats if c.effect in OF_NUMBER)
             ),
