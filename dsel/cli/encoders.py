@@ -33,8 +33,8 @@ from dsel.data.identifiers import (
     is_name_of_count,
     is_name_of_identifier,
 )
-from dsel.data.kinds import DATE_ORDERS, TextReason
 from dsel.data.table_request import step_of_row_numbers
+from dsel.data.text_columns.text_reasons import DATE_ORDERS, TextReason
 from dsel.errors import Correction, ShellOptions, UndecidedError
 from dsel.option_values import join_names, names_in, quote_names
 

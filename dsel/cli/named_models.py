@@ -31,7 +31,7 @@ from dsel.cli.encoders import encoders, leave_out
 from dsel.cli.grids import names_of_models, parse_grid
 from dsel.cli.users_code import users_code
 from dsel.data.identity import is_installed
-from dsel.data.kinds import TextReason
+from dsel.data.text_columns.text_reasons import TextReason
 from dsel.option_values import (
     BOOSTING,
     DEFAULT_MODELS,

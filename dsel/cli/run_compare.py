@@ -25,7 +25,6 @@ from dsel.cli.running import (
 )
 from dsel.data.columns import MissingColumnsError, check_columns
 from dsel.data.frames import Frame
-from dsel.data.kinds import GAP_WORDS
 from dsel.data.like import convert_pool
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
@@ -33,6 +32,7 @@ from dsel.data.record_ids import RecordIds, leave_out_records
 from dsel.data.schema import TableSchema
 from dsel.data.table_request import Table
 from dsel.data.tables import read_table
+from dsel.data.text_columns.gaps import GAP_WORDS
 from dsel.data.text_tables import is_text, text_source
 from dsel.errors import rename_in_errors
 from dsel.families.estimator_kinds import is_regressor

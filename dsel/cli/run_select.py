@@ -48,7 +48,6 @@ from dsel.cli.stops import undecided_words, with_options, without_option
 from dsel.data.columns import MissingColumnsError
 from dsel.data.frames import take_rows
 from dsel.data.identifiers import is_name_of_identifier, notes_on_repeats
-from dsel.data.kinds import Kind
 from dsel.data.labeled import MOST_WHOLE, check_labels, wrap_unlabeled_rows
 from dsel.data.like import open_pool_like
 from dsel.data.open import open_pool
@@ -58,6 +57,7 @@ from dsel.data.record_ids import RecordIds, check_ids, leave_out_records
 from dsel.data.schema import TableSchema
 from dsel.data.table_request import Table, step_of_row_numbers
 from dsel.data.tables import read_table, rewrite_file
+from dsel.data.text_columns.kinds import Kind
 from dsel.data.text_tables import is_text, text_source
 from dsel.data.unknown_values import (
     check_spellings,

@@ -17,7 +17,6 @@ import pandas as pd
 import pyarrow as pa
 
 from dsel.checks import listing
-from dsel.data.amounts import plain_numbers
 from dsel.data.frame_columns import (
     NOTHING,
     NUMBER,
@@ -34,7 +33,11 @@ from dsel.data.identifiers import (
     is_name_of_identifier,
     notes_on_repeats,
 )
-from dsel.data.kinds import ColumnScan, Kind, TextReason, trim
+from dsel.data.text_columns.amounts import plain_numbers
+from dsel.data.text_columns.column_scan import ColumnScan
+from dsel.data.text_columns.gaps import trim
+from dsel.data.text_columns.kinds import Kind
+from dsel.data.text_columns.text_reasons import TextReason, text_reason
 
 NUMBERS: Final = "numbers"
 DATES: Final = "dates"
@@ -139,7 +142,7 @@ def find_conversion(values: pd.Series) -> Conversion | None:
         return _find_dates(scan, known, code, ())
     if kind.is_number:
         return _find_numbers(scan, known, code, ())
-    reason = scan.looks_like(str(values.name))
+    reason = text_reason(scan, str(values.name))
     options = () if reason is None else reason.options
     gaps = [word for option, word in options if option == "--gap"]
     if gaps and _holds_dates(others := _scan(trim(texts, gaps))):

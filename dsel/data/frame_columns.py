@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 from pandas.api.types import infer_dtype
 
-from dsel.data.kinds import trim
+from dsel.data.text_columns.gaps import trim
 
 NUMBER: Final = "number"
 TRUTH: Final = "truth value"

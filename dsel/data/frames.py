@@ -26,7 +26,7 @@ from dsel.checks import listing, show
 from dsel.data.columns import check_columns
 from dsel.data.encoding import Ways, find_ways
 from dsel.data.frame_columns import NUMBER, Column, columns_of
-from dsel.data.kinds import LARGEST_EXACT
+from dsel.data.text_columns.numbers import LARGEST_EXACT
 from dsel.errors import RowError
 from dsel.typing import AnyArray
 

@@ -49,8 +49,8 @@ from dsel.data.frames import (
     with_column_names,
 )
 from dsel.data.identity import content_hash
-from dsel.data.kinds import LARGEST_EXACT
 from dsel.data.pool import Pool
+from dsel.data.text_columns.numbers import LARGEST_EXACT
 from dsel.errors import NewFile, RowError, UndecidedError
 from dsel.names import NO_CLASS
 from dsel.rounded_texts import count_of

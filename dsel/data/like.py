@@ -29,7 +29,6 @@ from dsel.data.frame_columns import (
     texts_of,
 )
 from dsel.data.frames import FrameSchema, native
-from dsel.data.kinds import LARGEST_EXACT, Kind, TextReason, WrongValue
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import (
@@ -43,6 +42,10 @@ from dsel.data.schema import (
     remove_gap_words,
 )
 from dsel.data.table_files import PARQUET
+from dsel.data.text_columns.conversion import WrongValue
+from dsel.data.text_columns.kinds import Kind
+from dsel.data.text_columns.numbers import LARGEST_EXACT
+from dsel.data.text_columns.text_reasons import TextReason
 from dsel.data.unknown_values import (
     UnknownValues,
     find_unknown_values,

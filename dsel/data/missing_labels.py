@@ -8,7 +8,10 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from dsel.data.kinds import GAP_WORDS, NUMBER, TRUTH_PAIRS, matches, trim
+from dsel.data.text_columns.arrow_texts import matches
+from dsel.data.text_columns.gaps import GAP_WORDS, trim
+from dsel.data.text_columns.kinds import TRUTH_PAIRS
+from dsel.data.text_columns.numbers import NUMBER
 from dsel.errors import UndecidedError
 
 MINUS_ONE: Final = ("-1", "-1.0")

@@ -19,11 +19,11 @@ from pyarrow import dataset, parquet
 from dsel.data.cache import process_cache
 from dsel.data.frame_columns import NUMBER, TEXT, columns_of
 from dsel.data.frames import FrameSchema
-from dsel.data.kinds import LARGEST_EXACT
 from dsel.data.pool import Pool, pool_of_blocks
 from dsel.data.pool_parts import Origin
 from dsel.data.table_files import PARQUET, name_file
 from dsel.data.table_request import check_distinct_names, check_same_names
+from dsel.data.text_columns.numbers import LARGEST_EXACT
 from dsel.data.zarr_rows import origin_of
 from dsel.errors import explain_store_errors
 

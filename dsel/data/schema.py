@@ -32,18 +32,12 @@ from dsel.data.frame_columns import (
     texts_of,
 )
 from dsel.data.frames import Frame, FrameSchema
-from dsel.data.kinds import (
-    COMMA_NUMBER,
-    GAP_WORDS,
-    PLAIN,
-    ColumnScan,
-    Form,
-    Kind,
-    WrongValue,
-    convert,
-    forms_of_gaps,
-)
-from dsel.data.kinds import NUMBER as PLAIN_NUMBER
+from dsel.data.text_columns.column_scan import ColumnScan
+from dsel.data.text_columns.conversion import WrongValue, convert
+from dsel.data.text_columns.gaps import GAP_WORDS, forms_of_gaps
+from dsel.data.text_columns.kinds import PLAIN, Form, Kind
+from dsel.data.text_columns.numbers import COMMA_NUMBER
+from dsel.data.text_columns.numbers import NUMBER as PLAIN_NUMBER
 from dsel.errors import NewerRecordError, RowError, ShellOptions, UndecidedError, Way
 from dsel.option_values import join_names
 
@@ -118,7 +112,7 @@ class ColumnSchema:
 
         `decimal` is the decimal mark of their table; None if the table has types, so
         that numbers have points and amounts the mark of the labeled table. `is_sure` is
-        that of `kinds.convert`.
+        that of `conversion.convert`.
         """
         mark = decimal or self.form.decimal
         return convert(values, self.kind, mark, self.form, is_sure=is_sure)

@@ -15,9 +15,11 @@ from dsel.cards import NAME_WIDTH
 from dsel.checks import list_columns, listing, nearest_name, show, similar_labels
 from dsel.data.frames import NUMERIC
 from dsel.data.identifiers import is_name_of_identifier, notes_on_repeats
-from dsel.data.kinds import LARGEST_EXACT, Kind, TextReason
 from dsel.data.schema import TableSchema
 from dsel.data.targets import notes_on_copies
+from dsel.data.text_columns.kinds import Kind
+from dsel.data.text_columns.numbers import LARGEST_EXACT
+from dsel.data.text_columns.text_reasons import TextReason
 from dsel.errors import Correction, UndecidedError
 from dsel.option_values import CLASSIFICATION, REGRESSION, quote_names
 from dsel.rounded_texts import count_of

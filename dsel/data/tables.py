@@ -16,7 +16,6 @@ import pandas as pd
 import pyarrow as pa
 
 from dsel.checks import describe_missing_path, did_you_mean, show
-from dsel.data.kinds import trim
 from dsel.data.labeled import check_spelling
 from dsel.data.missing_labels import check_gap_words, without_words
 from dsel.data.schema import TableSchema, with_classes
@@ -35,6 +34,7 @@ from dsel.data.table_files import (
 from dsel.data.table_request import Table, TableRequest
 from dsel.data.targets import notes_on_blanks, numbers_of_labels
 from dsel.data.text import MOST_NBYTES
+from dsel.data.text_columns.gaps import trim
 from dsel.data.text_tables import is_text, read_text, text_source
 from dsel.data.typed_tables import (
     read_feather,

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from dsel.arrays import ArrayLike, Floats, narrow_objects
 from dsel.checks import show
-from dsel.data.kinds import ColumnScan, TextReason
 from dsel.data.labeled import MOST_WHOLE
 from dsel.data.schema import ColumnSchema
+from dsel.data.text_columns.column_scan import ColumnScan
+from dsel.data.text_columns.text_reasons import TextReason, way_to_amounts
 from dsel.errors import RowError, UndecidedError
 from dsel.option_values import CLASSIFICATION, REGRESSION
 from dsel.rounded_texts import floor_percent
@@ -190,7 +191,7 @@ def numbers_of_texts(
     typed, bad = column.convert(values, decimal)
     if typed is None:
         assert bad is not None  # values that cannot be converted have a bad one
-        way = "" if column.form.is_amount else scan.way_to_amounts(column.name).text
+        way = "" if column.form.is_amount else way_to_amounts(scan, column.name).text
         raise RowError(
             f"`target` {column.name!r} must hold {column.noun} for a regression, got "
             f"{show(bad.value)} in ",

@@ -28,8 +28,10 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from dsel.checks import show
-from dsel.data.kinds import IN_OTHER_QUOTES, NUMBER, trim
 from dsel.data.table_request import count_row_names
+from dsel.data.text_columns.arrow_texts import IN_OTHER_QUOTES
+from dsel.data.text_columns.gaps import trim
+from dsel.data.text_columns.numbers import NUMBER
 from dsel.errors import UndecidedError
 
 SEPARATORS: Final = (",", ";", "\t", "|")

@@ -18,22 +18,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from dsel.checks import letters_of, listing
-from dsel.data.kinds import (
-    GAP_WORDS,
-    PLAIN,
-    SUM_WORD,
-    ColumnScan,
-    Form,
-    Kind,
-    TextReason,
-    decimal_mark,
-    integer_labels,
-    is_gap_word,
-    matches,
-    parse_numbers,
-    trim,
-    truth_words,
-)
 from dsel.data.missing_labels import check_gap_words, without_words
 from dsel.data.schema import ColumnSchema, TableSchema, number_column, with_texts_of
 from dsel.data.table_files import PARQUET, TEXT_FILES, files_in, name_text_file
@@ -54,6 +38,13 @@ from dsel.data.text import (
     header_line,
     open_text,
 )
+from dsel.data.text_columns.arrow_texts import matches
+from dsel.data.text_columns.column_scan import ColumnScan
+from dsel.data.text_columns.decimal_mark import decimal_mark
+from dsel.data.text_columns.gaps import GAP_WORDS, is_gap_word, trim
+from dsel.data.text_columns.kinds import PLAIN, Form, Kind
+from dsel.data.text_columns.numbers import integer_labels, parse_numbers
+from dsel.data.text_columns.text_reasons import SUM_WORD, TextReason, text_reason
 from dsel.errors import RowError
 from dsel.option_values import CLASSIFICATION, quote_names
 from dsel.rounded_texts import count_of
@@ -372,7 +363,7 @@ def decimal_of(
 ) -> str:
     """Return the decimal mark of a text table; ValueError where it has two.
 
-    `amounts` are those of `kinds.decimal_mark`.
+    `amounts` are those of `text_columns.decimal_mark`.
     """
     with name_text_file(source.location):
         return decimal_mark(scans, source.files[0].separator, amounts)
@@ -492,7 +483,7 @@ def _why_texts(
 ) -> dict[str, TextReason]:
     """Return why columns are texts, by name, where another kind was likely."""
     reasons = {
-        column.name: scans[column.name].looks_like(column.name)
+        column.name: text_reason(scans[column.name], column.name)
         for column in schema.columns
         if column.kind is Kind.TEXT and column.name not in request.text
     }
@@ -548,7 +539,7 @@ def _column_schema(
         return ColumnSchema(name, Kind.TEXT if scan.n_values else Kind.GAPS)
     if name in request.number:
         return number_column(name, scan, decimal)
-    form = Form(truth_words(scan), scan.day_first(request.day_first))
+    form = Form(scan.truth_pair, scan.day_first(request.day_first))
     return ColumnSchema(name, scan.kind(decimal, request.day_first), form)
 
 
@@ -681,7 +672,7 @@ def _add_notes_to_error(
         yield
     except ValueError as error:
         reasons = [
-            scan.looks_like(name)
+            text_reason(scan, name)
             for name, scan in scans.items()
             if scan.kind(decimal, day_first) is Kind.TEXT
         ]
@@ -778,7 +769,7 @@ def _text_labels(
         )
     why_text = None
     if scan is not None and scan.kind(decimal) is Kind.TEXT:
-        why_text = scan.looks_like(target)
+        why_text = text_reason(scan, target)
         caveats += [] if why_text is None else [why_text.text]
     whole = integer_labels(texts) if texts else None
     as_label = dict(zip(texts, texts if whole is None else whole, strict=True))

@@ -27,16 +27,6 @@ from dsel.arrays import Floats
 from dsel.checks import show
 from dsel.data.frame_columns import NOTHING, NUMBER, TEXT, columns_of, texts_of
 from dsel.data.frames import check_names
-from dsel.data.kinds import (
-    GAP_WORDS,
-    LARGEST_EXACT,
-    PLAIN,
-    ColumnScan,
-    Form,
-    Kind,
-    TextReason,
-    decimal_mark,
-)
 from dsel.data.parquet import join_schemas, to_exact_pandas
 from dsel.data.schema import (
     convert_frame,
@@ -59,6 +49,12 @@ from dsel.data.table_request import (
 )
 from dsel.data.targets import notes_on_similar_labels
 from dsel.data.text import open_binary
+from dsel.data.text_columns.column_scan import ColumnScan
+from dsel.data.text_columns.decimal_mark import decimal_mark
+from dsel.data.text_columns.gaps import GAP_WORDS
+from dsel.data.text_columns.kinds import PLAIN, Form, Kind
+from dsel.data.text_columns.numbers import LARGEST_EXACT
+from dsel.data.text_columns.text_reasons import TextReason, text_reason
 from dsel.data.zarr_rows import meanings_of, read_and_decode, stored_columns
 from dsel.errors import ROWS_FROM_0
 from dsel.option_values import quote_names
@@ -357,7 +353,7 @@ def _why_texts(
         scan = ColumnScan()
         scan.is_typed, scan.quote = True, partial(_quote_row, texts)
         scan.add(texts)
-        reason = scan.looks_like(name) if scan.kind() is Kind.TEXT else None
+        reason = text_reason(scan, name) if scan.kind() is Kind.TEXT else None
         if scan.kind().is_number and values.nunique() > MOST_TEXTS:
             way = f"; --number {quote_names(name)} reads it as numbers"
             reason = TextReason(

@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from dsel.checks import letters_of, listing
-from dsel.data.kinds import GAP_WORDS, Kind
 from dsel.data.schema import TableSchema
+from dsel.data.text_columns.gaps import GAP_WORDS
+from dsel.data.text_columns.kinds import Kind
 from dsel.errors import NewFile, UndecidedError
 from dsel.rounded_texts import count_of
 

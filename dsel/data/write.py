@@ -34,7 +34,6 @@ from dsel.checks import (
     show,
 )
 from dsel.data.frames import NUMERIC, check_numeric, find_cast_changes
-from dsel.data.kinds import ColumnScan, Kind, TextReason, WrongValue
 from dsel.data.open import absolute_path, name_argument, open_pool
 from dsel.data.parquet import columns_of_few_values
 from dsel.data.pool import Pool
@@ -54,6 +53,10 @@ from dsel.data.table_files import (
 )
 from dsel.data.table_request import feature_columns
 from dsel.data.tables import read_table
+from dsel.data.text_columns.column_scan import ColumnScan
+from dsel.data.text_columns.conversion import WrongValue
+from dsel.data.text_columns.kinds import Kind
+from dsel.data.text_columns.text_reasons import TextReason, text_reason
 from dsel.data.text_tables import (
     TextSource,
     decimal_of,
@@ -444,7 +447,7 @@ def _why_text(scan: ColumnScan, name: str, decimal: str) -> TextReason | None:
             f"column {name!r} stays text, because not every value would come back as "
             f"it is written; `dsel select` reads it as {kind}, or as LABELED has it"
         )
-    return scan.looks_like(name)
+    return text_reason(scan, name)
 
 
 def _fits_all(scan: ColumnScan, column: ColumnSchema, decimal: str) -> bool:

@@ -16,11 +16,12 @@ import pandas as pd
 
 from dsel.checks import class_without_blanks, describe_missing_path, nearest_name
 from dsel.data.columns import MissingColumnsError, check_columns
-from dsel.data.kinds import GAP_WORDS, TRUTH_PAIRS
 from dsel.data.missing_labels import MINUS_ONE
 from dsel.data.query_rows import POOL_ROW
 from dsel.data.schema import TableSchema
 from dsel.data.tables import reader_of
+from dsel.data.text_columns.gaps import GAP_WORDS
+from dsel.data.text_columns.kinds import TRUTH_PAIRS
 from dsel.data.text_tables import TextSource, is_text, text_source
 from dsel.files import COMPARISON, check_folder
 from dsel.results.choice import Choice

@@ -30,9 +30,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from dsel.data.kinds import GAP_WORDS, TRUTH_PAIRS
 from dsel.data.tables import read_table
 from dsel.data.text import open_text
+from dsel.data.text_columns.gaps import GAP_WORDS
+from dsel.data.text_columns.kinds import TRUTH_PAIRS
 from dsel.data.text_tables import text_source
 from dsel.data.write import write_pool
 

@@ -6,10 +6,10 @@ import pytest
 
 from dsel.data import write_pool
 from dsel.data.frames import native
-from dsel.data.kinds import Form, Kind
 from dsel.data.like import open_pool_like
 from dsel.data.schema import TableSchema
 from dsel.data.tables import read_table
+from dsel.data.text_columns.kinds import Form, Kind
 from dsel.data.text_tables import text_source
 
 

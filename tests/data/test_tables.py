@@ -20,12 +20,12 @@ from sklearn.neighbors import KNeighborsClassifier
 import dsel
 from dsel.data import open_pool, write_pool
 from dsel.data.frames import native
-from dsel.data.kinds import Form, Kind
 from dsel.data.labeled import check_labels
 from dsel.data.like import open_pool_like
 from dsel.data.schema import ColumnSchema, TableSchema
 from dsel.data.table_files import ENDINGS
 from dsel.data.tables import FORMATS, read_table
+from dsel.data.text_columns.kinds import Form, Kind
 from dsel.data.text_tables import text_source
 from dsel.errors import NewerRecordError, UndecidedError
 

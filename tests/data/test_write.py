@@ -11,9 +11,9 @@ import zarr
 
 from dsel.data import open_pool
 from dsel.data.frames import native
-from dsel.data.kinds import Kind
 from dsel.data.like import convert_pool
 from dsel.data.schema import ColumnSchema, TableSchema
+from dsel.data.text_columns.kinds import Kind
 from dsel.data.write import write_pool
 
 

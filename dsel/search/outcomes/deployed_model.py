@@ -31,9 +31,9 @@ from dsel.data.frames import (
     read_only_rows,
     rows_by_name,
 )
-from dsel.data.kinds import PLAIN, Kind
 from dsel.data.labeled import LabeledRows, names_of_columns
 from dsel.data.schema import ColumnSchema, TableSchema, schema_of, with_categories
+from dsel.data.text_columns.kinds import PLAIN, Kind
 from dsel.results.certificate import Certificate
 from dsel.results.choice import Choice
 from dsel.results.model_files import open_model

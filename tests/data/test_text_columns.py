@@ -7,16 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dsel.data.kinds import (
-    NUMBER,
-    WHOLE,
-    ColumnScan,
-    Kind,
-    convert,
-    matches,
-    number_forms,
-    trim,
-)
+from dsel.data.text_columns.arrow_texts import matches
+from dsel.data.text_columns.column_scan import ColumnScan
+from dsel.data.text_columns.conversion import convert
+from dsel.data.text_columns.gaps import trim
+from dsel.data.text_columns.kinds import Kind
+from dsel.data.text_columns.numbers import NUMBER, WHOLE, number_forms
+from dsel.data.text_columns.text_reasons import text_reason
 
 SIGNS = st.text("0011259.-+eE", min_size=1, max_size=9)
 REALS = st.floats(allow_nan=False, allow_infinity=False).map(repr)
@@ -110,8 +107,8 @@ def test_trim__makes_empty_texts_null_where_they_stand(blank):
         assert found.drop_null().to_pylist() == [x for x in expected if x]
 
 
-def test_looks_like__is_silent_on_codes_of_which_few_are_large_numbers():
+def test_text_reason__is_none_on_codes_of_which_few_are_large_numbers():
     scan = ColumnScan()
     scan.add(pa.array(["a3f9c2", "12e456", "c0ffee", "9007199254740993", "bad0e1"]))
     assert scan.kind() is Kind.TEXT
-    assert scan.looks_like("code") is None
+    assert text_reason(scan, "code") is None

@@ -10,26 +10,41 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-BLANK: Final = r"[ \x{a0}\x{202f}]"
-GROUPED: Final = (
-    rf"[0-9]{{1,3}}(?:(?:[,.'\x{{2019}}_]|{BLANK})[0-9]{{3}})+(?:[.,][0-9]+)?"
+_BLANK: Final = r"[ \x{a0}\x{202f}]"
+_GROUPED: Final = (
+    rf"[0-9]{{1,3}}(?:(?:[,.'\x{{2019}}_]|{_BLANK})[0-9]{{3}})+(?:[.,][0-9]+)?"
     r"|[0-9]{1,2}(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?"  # as in India
 )
-UNGROUPED: Final = r"(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)"
-SIGN_BEFORE: Final = (
-    rf"[A-Z]{{0,3}}\p{{Sc}}|[A-Z]{{3}}{BLANK}|EUR|USD|GBP|CHF"
-    rf"|(?:Rs|Fr|[Kk]r)(?:\.|{BLANK})"
+_UNGROUPED: Final = r"(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)"
+_SIGN_BEFORE: Final = (
+    rf"[A-Z]{{0,3}}\p{{Sc}}|[A-Z]{{3}}{_BLANK}|EUR|USD|GBP|CHF"
+    rf"|(?:Rs|Fr|[Kk]r)(?:\.|{_BLANK})"
 )
-SIGN_AFTER: Final = (
+_SIGN_AFTER: Final = (
     rf"[%‰]|[A-Z]{{0,3}}\p{{Sc}}|[\p{{L}}°µ²³/]{{1,4}}|\p{{L}}{{1,5}}/\p{{L}}{{1,3}}"
-    rf"|{BLANK}[\p{{L}}°²³/]{{5,9}}"
+    rf"|{_BLANK}[\p{{L}}°²³/]{{5,9}}"
 )
 _AMOUNT: Final = (
-    rf"^(?P<open>\(?)(?P<minus>[+\x{{2212}}-]?){BLANK}?(?P<before>{SIGN_BEFORE})?"
-    rf"{BLANK}?(?P<inner>-?)(?P<digits>{GROUPED}|{UNGROUPED}){BLANK}?"
-    rf"(?P<after>(?:(?:{SIGN_AFTER})\.?)?)(?P<close>\)?)$"
+    rf"^(?P<open>\(?)(?P<minus>[+\x{{2212}}-]?){_BLANK}?(?P<before>{_SIGN_BEFORE})?"
+    rf"{_BLANK}?(?P<inner>-?)(?P<digits>{_GROUPED}|{_UNGROUPED}){_BLANK}?"
+    rf"(?P<after>(?:(?:{_SIGN_AFTER})\.?)?)(?P<close>\)?)$"
 )
 _WHOLE: Final = r"(?:0|[1-9][0-9]*)"
+_BEFORE: Final = rf"(?:{_SIGN_BEFORE}|N[or]\.? |n[or]\.? |#|№) ?"
+BASE_16: Final = "^[+-]?0[xX][0-9a-fA-F]+$"
+LIKE_NUMBER: Final = (
+    rf"^[<>~≈≤≥]? ?\(?[+\x{{2212}}-]?{_BLANK}?(?:{_BEFORE})?-?"
+    rf"(?:{_GROUPED}|{_UNGROUPED}(?:[dDeE][+-]?[0-9]+)?)"
+    rf"{_BLANK}?(?:(?:[*+-]|{_SIGN_AFTER})\.?)?\)?$"
+    r"|^[+-]?(?:inf|Inf|INF|Infinity|infinity|1\.#(?:INF|IND|QNAN))$"
+    rf"|{BASE_16}|^[+-]?\p{{Nd}}+(?:[.,\x{{66b}}]\p{{Nd}}+)?$"
+)
+"""Numbers with thousands separators, units, signs of currencies, a decimal comma or the
+minus sign of print; negative numbers in parentheses, as in accounts; numbers of base
+16, in digits of other scripts, and in the formats of C and Fortran."""
+_TO_255: Final = "(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
+ADDRESS: Final = rf"^{_TO_255}(?:\.{_TO_255}){{3}}$"
+"""Addresses of the internet, which may look like grouped digits."""
 
 
 def _digits_pattern(decimal: str) -> str:
@@ -37,7 +52,7 @@ def _digits_pattern(decimal: str) -> str:
     other = "," if decimal == "." else "."
     grouped = "|".join(
         rf"[1-9][0-9]{{0,2}}(?:{mark}[0-9]{{3}})+"
-        for mark in (rf"\{other}", r"['\x{2019}]", "_", BLANK)
+        for mark in (rf"\{other}", r"['\x{2019}]", "_", _BLANK)
     )
     if decimal == ".":
         grouped += "|[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}"
