@@ -1,5 +1,6 @@
 """Cards: rows of texts as HTML for notebooks, in light and dark themes."""
 
+import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 from html import escape
 from itertools import groupby
@@ -8,8 +9,14 @@ from typing import Final
 
 from dsel.rounded_texts import WHOLE_PARTS
 
+LONGEST_WORD: Final = 20
+"""Letters of a word from which on it may be cut: parameters with a model, a path."""
 LONGEST_WHOLE: Final = 40
 """Longest part of a text that a page keeps on one line: a phone shows as much."""
+_LONG_WORD: Final = re.compile(rf"\S{{{LONGEST_WORD},}}")
+_PLACE: Final = re.compile(r"(?<=\w[=(,/])(?=[\w'\"])")
+"""Places in a word at which a page may end a line, so that no name or number is cut."""
+_OPTION_WORD: Final = re.compile(r"(?<!\S)--?[a-z][\w-]*")
 NAME_WIDTH: Final = 8
 """Letters of a name that has its text next to it in a column; after a longer one stands
 a colon."""
@@ -111,16 +118,46 @@ def mark_code(text: str) -> str:
     --------
     >>> mark_code("use `x`, or --queries 50")
     'use <code>x</code>, or <span style="white-space:nowrap">--queries 50</span>'
+    >>> mark_code("model=LogisticRegression(max_iter=1000)")
+    'model=<wbr>LogisticRegression(<wbr>max_iter=<wbr>1000)'
     """
     parts, end = [], 0
     for part in WHOLE_PARTS.finditer(text):
-        shown = escape(part[0])
+        shown = _with_breaks(part[0])
         if part[0].startswith("`"):
-            shown = f"<code>{escape(part[0][1:-1])}</code>"
+            code = part[0][1:-1]
+            is_long = len(code) > LONGEST_WORD
+            shown = f"<code>{mark_command(code) if is_long else escape(code)}</code>"
         elif part[0][0] != "'" and len(part[0]) <= LONGEST_WHOLE:
             shown = f'<span style="white-space:nowrap">{shown}</span>'
-        parts += [escape(text[end : part.start()]), shown]
+        parts += [_with_breaks(text[end : part.start()]), shown]
         end = part.end()
+    return "".join([*parts, _with_breaks(text[end:])])
+
+
+def mark_command(text: str) -> str:
+    """Return a command or code as HTML in which no line ends behind hyphens.
+
+    Examples
+    --------
+    >>> mark_command("dsel plan-bound 400 --error 0.1")  # doctest: +ELLIPSIS
+    'dsel plan-bound 400 <span style="white-space:nowrap">--error</span> 0.1'
+    """
+    parts, end = [], 0
+    for option in _OPTION_WORD.finditer(text):
+        whole = f'<span style="white-space:nowrap">{escape(option[0])}</span>'
+        parts += [_with_breaks(text[end : option.start()]), whole]
+        end = option.end()
+    return "".join([*parts, _with_breaks(text[end:])])
+
+
+def _with_breaks(text: str) -> str:
+    """Return a text as HTML, with places to end a line in its long words."""
+    parts, end = [], 0
+    for word in _LONG_WORD.finditer(text):
+        pieces = map(escape, _PLACE.split(word[0]))
+        parts += [escape(text[end : word.start()]), "<wbr>".join(pieces)]
+        end = word.end()
     return "".join([*parts, escape(text[end:])])
 
 

@@ -167,6 +167,7 @@ def plot_certificates(
         explain_bars(ax, TO_COMPARE, NOT_RUN)
     if is_far:
         ax.set_xlim(0, end)
+        _open_bar(patches[-1], end)
     unit = ", %" if main.is_rate else ""
     if main.is_tolerance:
         unit = f" at most{UNITS}"
@@ -183,6 +184,19 @@ def plot_certificates(
     kind = "Bounds for new rows" if main.certified else "Numbers"
     tidy_axes(ax, title=short_verdict(main), what=f"{kind}, from {rows_behind}")
     return ax
+
+
+def _open_bar(bar: Any, end: float) -> None:
+    """Let a bar end before the edge of the axes, with an arrow to where it goes on."""
+    from matplotlib.patches import FancyArrowPatch
+
+    bar.set_width(0.94 * end)
+    middle = bar.get_y() + bar.get_height() / 2
+    arrow = FancyArrowPatch(
+        (bar.get_width(), middle), (end, middle), arrowstyle="-|>", mutation_scale=10,
+        color=MIDDLE, shrinkA=0, shrinkB=0, linewidth=NOT_RUN["linewidth"],
+    )  # fmt: skip
+    bar.axes.add_patch(arrow)
 
 
 def _name_bound(certificate: Certificate) -> str:

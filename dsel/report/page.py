@@ -13,7 +13,7 @@ from markupsafe import Markup
 from typing_extensions import TypeAliasType
 
 from dsel import names
-from dsel.cards import has_alarm, mark_code
+from dsel.cards import has_alarm, mark_code, mark_command
 from dsel.checks import check_path, show
 from dsel.errors import Words, reword
 from dsel.files import check_free, check_no_link, whole_file
@@ -200,6 +200,7 @@ def _template(name: str, names_of_options: Words) -> jinja2.Template:
         lstrip_blocks=True,
     )
     environment.filters["code"] = lambda text: Markup(mark_code(text))
+    environment.filters["command"] = lambda text: Markup(mark_command(text))
     environment.filters["has_alarm"] = has_alarm
     environment.filters["words"] = lambda text: reword(str(text), names_of_options)
     return environment.get_template(name)
@@ -279,7 +280,13 @@ def _content_of_choice(choice: Choice) -> dict[str, Any]:
         return sorted(reports.values(), key=lambda r: r is not reports[choice.deploy])
 
     words = _plain_words(choice)
-    notes = [("Note", note) for note in notes_without_print(choice)]
+    lines = [text for name, text in choice.shown_rows() if not name]
+    notes = [
+        ("Note", note)
+        for note in notes_without_print(choice)
+        # The line of a bound may end with its parts, which the note is about.
+        if not any(line.endswith(f": {note.partition(': ')[2]}") for line in lines)
+    ]
     texts = [text for name, text in choice.shown_rows() if name == COMPARED]
     return {
         "candidate": choice.candidate,

@@ -39,7 +39,8 @@ class Text(HTMLParser):
 
 
 def text_of(page):
-    return " ".join(" ".join(Text(page).found).split())
+    whole = page.replace("<wbr>", "")  # it may stand inside of a word
+    return " ".join(" ".join(Text(whole).found).split())
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import Ridge
@@ -572,6 +573,9 @@ def test_plot_certificates__prints_no_label_through_the_bar_of_another():
     rows = ax.texts
     assert "\n" in rows[-1].get_text()
     assert "beyond this axis" in rows[-1].get_text().replace("\n", " ")
+    # Its bar ends before the edge, and an arrow goes on: nothing looks cut off.
+    assert ax.containers[0][-1].get_width() < ax.get_xlim()[1]
+    assert [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)]
     bars = [bar.get_window_extent() for bars in ax.containers for bar in bars]
     for row in rows:
         box = row.get_window_extent()

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import dsel
@@ -70,7 +70,7 @@ def outcome_page(outcome):
 
 
 def words(page):
-    whole = re.sub(r"</?(?:span|code)[^>]*>", "", page[page.index("<main>") :])
+    whole = re.sub(r"</?(?:span|code|wbr)[^>]*>", "", page[page.index("<main>") :])
     shown = re.sub(r"<[^>]+>", " ", whole)
     return html.unescape(re.sub(r"\s+", " ", shown))
 
@@ -132,10 +132,12 @@ def test_report_html__begins_with_sections_open_and_comparisons_at_the_figure(
     text = words(page)
     compared = [text for name, text in outcome.choice.shown_rows() if name == "Compare"]
     assert compared
-    at_figure = text.index("A bar is the bound"), text.index("What the bound assumes")
-    assert text.index(" labeled rows 200") < at_figure[0]
+    # On a phone, which shows a page in this order, the figure follows the verdict.
+    at_figure = text.index("A bar is the bound"), text.index(" labeled rows 200")
+    assert text.index("Estimate: ") < at_figure[0]
     places = [text.index(line) for line in compared]
     assert at_figure[0] < min(places) <= max(places) < at_figure[1]
+    assert at_figure[1] < text.index("What now") < text.index("What the bound assumes")
     assert "What is not listed is not needed here." in text
     assert f"Dashed, only to compare: {'; '.join(compared)}." in text
     assert all(text.count(line) == 1 for line in compared)
@@ -492,6 +494,23 @@ def test_pages__break_no_line_inside_of_an_option(outcome):
     assert "code { display: inline-block;" in page
 
 
+def test_report_html__cuts_no_name_no_number_and_no_option_on_a_phone():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    models = [KNeighborsClassifier(n_neighbors=n) for n in (9, 15)]
+    plan = dsel.plan_search(
+        Pipeline([("model", models[0])]), {"model": models}, X,
+        (X[:, 0] > 0).astype(int), random_state=0,
+    )  # fmt: skip
+    command = ("dsel", "select", "rows.csv", "--out", "run")
+    tables = RunTables("/data/rows.csv", "bought", command=command)
+    page = report_html(plan.run(n_jobs=1).results, tables)
+    assert "model=<wbr>KNeighborsClassifier(<wbr>n_neighbors=<wbr>" in page
+    assert "<pre>dsel predict run NEW <span" in page
+    for option in re.findall(r"--[a-z]+", words(page)):
+        assert f'<span style="white-space:nowrap">{option}' in page
+
+
 def test_report_html__says_in_numbers_of_rows_what_a_tolerance_and_groups_mean():
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(300, 1)), np.repeat(np.arange(100), 3)
@@ -634,13 +653,13 @@ def test_write_report__names_models_of_python_the_date_and_the_version(tmp_path)
 def test_report_html__has_the_commands_to_copy_and_words_in_place_of_codes(outcome):
     command = ("dsel", "select", "rows.csv", "--out", "my run", "--seed", "3")
     tables = RunTables("/data/rows.csv", "bought", command=command)
-    page = report_html(outcome.results, tables)
+    page = re.sub("</?span[^>]*>|<wbr>", "", report_html(outcome.results, tables))
     above = page.partition("What the bound assumes")[0]
     for line in (
-        "dsel predict &#39;my run&#39; NEW --out predictions.csv",
-        "dsel monitor &#39;my run&#39; NEXT_MONTH",
+        "dsel predict 'my run' NEW --out predictions.csv",
+        "dsel monitor 'my run' NEXT_MONTH",
     ):
-        assert f"<pre>{line}</pre>" in above
+        assert f"<pre>{line}</pre>" in html.unescape(above)
     assert "<pre>outcome.monitor(" in report_html(outcome.results)
     text = words(page)
     # A code stands once, next to its assumption: sentences have words.
