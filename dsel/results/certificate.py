@@ -29,12 +29,15 @@ from dsel.results.caveats import (
 from dsel.results.records import older_name
 from dsel.results.renderings import Renderable
 from dsel.results.tolerances import amount_about, amount_at_most
-from dsel.rounded_texts import about_percent, at_most, count_of, in_percent
+from dsel.rounded_texts import about_percent, at_most, confidence, count_of, in_percent
 
 ALL_CAVEATS: Final = "all_caveats"
 """Key of `to_json` of certificates and choices, which follows from other fields."""
 BOUNDED_EACH: Final = ("cv_bound", "best_fold", "holdout")
 """Criteria of 0.2 that bound every candidate; records of 0.2 do not say so."""
+NOTED_DUPLICATES: Final = 0.1
+"""Fraction of labeled rows above which duplicates in the pool are noted; fewer
+duplicates are probably other records that look alike."""
 LARGE: Final = 0.5
 """Part of the largest loss above which a bound says little."""
 RANDOM_ROW: Final = "a random row of a new group"
@@ -246,12 +249,12 @@ class Certificate(Renderable):
             text = f"{short}: {violated.reason}"
             caveats.append(Caveat(Effect.VOIDS, text, short_text=short))
         if not texts_of(caveats, Effect.VOIDS):
-            notes = [certificate_texts.note_on_estimate(self)] * self.is_below_estimate
-            notes += filter(None, [certificate_texts.note_on_duplicates(self)])
+            notes = [note_on_estimate(self)] * self.is_below_estimate
+            notes += filter(None, [note_on_duplicates(self)])
             caveats += make_caveats(Effect.INFO, notes)
             # Where `why_nothing` tells that the model is poor, nothing is left to say.
             if self.needs_labels and not (self.says_nothing and self.errs_mostly):
-                text = certificate_texts.note_on_labels(self)
+                text = note_on_labels(self)
                 caveats.append(Caveat(Effect.INFO, text, is_about_labels=True))
         return collect_caveats(caveats)
 
@@ -300,6 +303,14 @@ class Certificate(Renderable):
     def errs_mostly(self) -> bool:
         """Whether the estimate alone is so large that a better model is needed."""
         return self.is_rate and self.estimate_where_fitted > LARGE * self.largest
+
+    @property
+    def why_better_model(self) -> str:
+        """Why more labels alone do not help where models err on most rows."""
+        return (
+            f"the estimate itself is {self.about(self.estimate_where_fitted)}, so that "
+            f"only a better model makes it small"
+        )
 
     @property
     def is_tolerance(self) -> bool:
@@ -465,3 +476,41 @@ class Certificate(Renderable):
     def reading(self) -> str:
         """Return the certificate as text, with one line for each assumption."""
         return str(self)
+
+
+def note_on_estimate(bound: Certificate) -> str:
+    """Return why an estimate may be above the bound, and what to plan with."""
+    estimate = bound.about(bound.estimate_where_fitted)
+    of = "folds that were fitted" if bound.has_failed_folds else "all folds"
+    return (
+        f"the estimate from {of} ({estimate}) is above the bound "
+        f"({bound.amount(bound.number)}) of the {bound.model_text}: the bound has its "
+        f"{confidence(bound.delta)}% confidence whatever the estimate is, but the "
+        f"rows of the fold that gave it were likely lucky; plan with {estimate}"
+    )
+
+
+def note_on_labels(bound: Certificate) -> str:
+    """Return whether more labels help against a bound that says little."""
+    if bound.errs_mostly:
+        return f"the bound says little: {bound.why_better_model}"
+    return "the bound says little; more labels make it smaller"
+
+
+def note_on_duplicates(bound: Certificate) -> str:
+    """Return how many counted rows equal labeled ones; "" if few, or all, do."""
+    n_rows = min(bound.n_labeled, bound.n_unlabeled or bound.n_labeled)
+    is_all = bound.n_duplicates == bound.n_unlabeled  # `why_nothing` is about this
+    is_few = bound.n_duplicates < NOTED_DUPLICATES * n_rows
+    if not bound.n_duplicates or is_all or is_few:
+        return ""
+    equal, are = ("equals", "is") if bound.n_duplicates == 1 else ("equal", "are")
+    if not bound.n_unlabeled:
+        return (
+            f"{bound.n_duplicates:,} of {count_of(bound.n_labeled, 'row')} "
+            f"{equal} rows that the model was fitted to, and {are} not counted on"
+        )
+    return (
+        f"{bound.n_duplicates:,} of {count_of(bound.n_unlabeled, 'pool row')} "
+        f"{equal} labeled rows; bounds allow for it"
+    )

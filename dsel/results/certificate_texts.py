@@ -1,6 +1,7 @@
 """The wording of a certificate: its line, the reasons behind it and its rows of texts.
 
-`dsel.results.certificate` has the numbers, and decides which of these texts is needed.
+`dsel.results.certificate` has the numbers and the caveats, which these texts read. The
+notes among the caveats are worded there, by the numbers alone.
 """
 
 from collections.abc import Container
@@ -27,9 +28,6 @@ ESTIMATE: Final = "Estimate"
 OF_LABELS: Final = " of the tested models on labeled rows"
 """Words for the models and rows of the first part of a bound that is a sum: models
 trained without a fold are tested on it, and the model of all rows by none."""
-NOTED_DUPLICATES: Final = 0.1
-"""Fraction of labeled rows above which duplicates in the pool are noted; fewer
-duplicates are probably other records that look alike."""
 
 
 def statement_text(
@@ -136,7 +134,7 @@ def why_nothing(bound: "Certificate") -> str:
             f"pool"
         )
     if bound.errs_mostly:
-        return _needs_better_model(bound)
+        return bound.why_better_model
     if isfinite(bound.disagreement_term) and bound.label_term < bound.largest:
         first, second, _ = _round_parts(bound)
         reason = (
@@ -253,52 +251,6 @@ def estimate_text(bound: "Certificate", how: str) -> str:
     """Return the estimate in words; `how` says from what it was measured."""
     what = f"{bound.title[:1].lower()}{bound.title[1:]}"
     return f"{what} about {bound.about(bound.estimate)} ({how}, no guarantee)"
-
-
-def note_on_estimate(bound: "Certificate") -> str:
-    """Return why an estimate may be above the bound, and what to plan with."""
-    estimate = bound.about(bound.estimate_where_fitted)
-    of = "folds that were fitted" if bound.has_failed_folds else "all folds"
-    return (
-        f"the estimate from {of} ({estimate}) is above the bound "
-        f"({bound.amount(bound.number)}) of the {bound.model_text}: the bound has its "
-        f"{confidence(bound.delta)}% confidence whatever the estimate is, but the "
-        f"rows of the fold that gave it were likely lucky; plan with {estimate}"
-    )
-
-
-def note_on_labels(bound: "Certificate") -> str:
-    """Return whether more labels help against a bound that says little."""
-    if bound.errs_mostly:
-        return f"the bound says little: {_needs_better_model(bound)}"
-    return "the bound says little; more labels make it smaller"
-
-
-def _needs_better_model(bound: "Certificate") -> str:
-    """Return why more labels alone do not help where models err on most rows."""
-    return (
-        f"the estimate itself is {bound.about(bound.estimate_where_fitted)}, so that "
-        f"only a better model makes it small"
-    )
-
-
-def note_on_duplicates(bound: "Certificate") -> str:
-    """Return how many counted rows equal labeled ones; "" if few, or all, do."""
-    n_rows = min(bound.n_labeled, bound.n_unlabeled or bound.n_labeled)
-    is_all = bound.n_duplicates == bound.n_unlabeled  # `why_nothing` is about this
-    is_few = bound.n_duplicates < NOTED_DUPLICATES * n_rows
-    if not bound.n_duplicates or is_all or is_few:
-        return ""
-    equal, are = ("equals", "is") if bound.n_duplicates == 1 else ("equal", "are")
-    if not bound.n_unlabeled:
-        return (
-            f"{bound.n_duplicates:,} of {count_of(bound.n_labeled, 'row')} "
-            f"{equal} rows that the model was fitted to, and {are} not counted on"
-        )
-    return (
-        f"{bound.n_duplicates:,} of {count_of(bound.n_unlabeled, 'pool row')} "
-        f"{equal} labeled rows; bounds allow for it"
-    )
 
 
 def certificate_rows(bound: "Certificate") -> list[ShownRow]:

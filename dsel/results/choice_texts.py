@@ -19,14 +19,13 @@ from dsel.results.caveats import (
     texts_of,
     warnings_first,
 )
-from dsel.results.certificate import Certificate
+from dsel.results.certificate import Certificate, note_on_estimate
 from dsel.results.certificate_texts import (
     ESTIMATE,
     OF_LABELS,
     ORIGIN,
     estimate_text,
     finding_text,
-    note_on_estimate,
     training_text,
     why_labels_give_no_bound,
     why_nothing,

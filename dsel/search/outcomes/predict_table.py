@@ -39,8 +39,7 @@ from dsel.families.estimator_kinds import is_classifier
 from dsel.families.predictions import flat_predictions, predict_numbers
 from dsel.files import check_new_file
 from dsel.option_values import ALL_ROWS
-from dsel.results.certificate import Certificate
-from dsel.results.certificate_texts import NOTED_DUPLICATES
+from dsel.results.certificate import NOTED_DUPLICATES, Certificate
 from dsel.results.prediction_files import ROW, Append, predictions_file
 from dsel.results.renderings import Shown
 from dsel.results.row_hashes import RowHashes, hash_keys
