@@ -16,8 +16,8 @@ How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 7. `engine.inner_searches.InnerSearches.choose_candidates` chooses a candidate without
    each fold, and one by all rows
 8. `running.fit_chosen.fit_chosen` fits these; the models come back in one message with
-   their counts on the folds; `running.fit_chosen.choose_deployed_fold` decides which
-   of them is deployed
+   their counts on the folds. Then `running.fit_chosen.choose_deployed_fold` decides by
+   labeled rows alone which of them is deployed
 9. `running.count_chosen.count_chosen` counts on which pool rows these models differ;
    `engine.count_batch.ChosenCountBatch.run` does it for some slices, on a worker
 10. `running.bound_chosen.make_choice` makes the choice of both models, with advice:

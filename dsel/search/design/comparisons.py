@@ -89,6 +89,14 @@ class QueriedRows:
         return list(map(np.array, columns, types))
 
 
+@dataclass(frozen=True)
+class QueryDraw:
+    """How many pool rows are drawn to be labeled, and the seed of the draw."""
+
+    n_queries: int = 0
+    seed: int = 0
+
+
 class Comparison:
     """The models that predict each pool row, and the bins of their differences."""
 
@@ -232,12 +240,15 @@ class AllFolds(Comparison):
     """Counts on the folds, by statistic."""
     find_duplicates: FindDuplicates | None
     """Function that finds rows of a block that equal labeled ones; None if none do."""
-    key: str = "chosen"
-    n_queries: int = 0
     deployed_fold: int = 0
     """Fold whose model is deployed; rows are drawn where that of all rows differs."""
-    seed: int = 0
-    """Seed of the draw."""
+    query_draw: QueryDraw = QueryDraw()
+    key: str = "chosen"
+
+    @property
+    def n_queries(self) -> int:  # type: ignore[override]
+        """Number of rows that are drawn for labeling."""
+        return self.query_draw.n_queries
 
     @property
     def n_folds(self) -> int:
@@ -297,7 +308,7 @@ class AllFolds(Comparison):
         differs = np.flatnonzero(one_fold_codes != all_rows_codes)
         fresh = np.setdiff1d(differs, duplicates, assume_unique=True)
         return bin_counts, QueriedRows.draw(
-            self.seed,
+            self.query_draw.seed,
             block.row_numbers[fresh],
             one_fold_codes[fresh],
             all_rows_codes[fresh],

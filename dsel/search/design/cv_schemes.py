@@ -8,6 +8,7 @@ trained without fold i, and on all rows. Co-validation trains on random halves.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import combinations
 from typing import Final, cast
 
@@ -42,12 +43,25 @@ FEWEST_FOLD_ROWS: Final = 4
 candidates, and have two rows then."""
 
 
-ModelRef = int | None
-"""Which of the bounded models: the fold that it leaves out, None for that of all rows.
+class AllRows(Enum):
+    """What stands for the model of all rows, next to the numbers of folds."""
 
-Jobs, counts, certificates and caveats name models so. `CVScheme.outer_split` has the
-split of each, by whose number families and stores know it.
+    MODEL = "the model of all rows"
+
+
+ALL_ROWS_MODEL: Final = AllRows.MODEL
+ModelRef = int | AllRows
+"""Which of the bounded models: the fold that it leaves out, or `ALL_ROWS_MODEL`.
+
+Jobs, counts and caveats name models so. `CVScheme.outer_split` has the split of each,
+by whose number families and stores know it; records of certificates have a fold, or
+None, which `model_of_fold` reads.
 """
+
+
+def model_of_fold(fold: int | None) -> ModelRef:
+    """Return the model that a certificate is about, by the fold that it leaves out."""
+    return ALL_ROWS_MODEL if fold is None else fold
 
 
 @dataclass(frozen=True)
@@ -118,7 +132,7 @@ class CVScheme:
 
     def outer_split(self, ref: ModelRef) -> Split[OuterNumber]:
         """Return the split on which a bounded model is trained."""
-        split = self.all_rows if ref is None else self.fold_splits[ref]
+        split = self.all_rows if ref is ALL_ROWS_MODEL else self.fold_splits[ref]
         assert split is not None  # a hold-out set has no model of all rows
         return split
 

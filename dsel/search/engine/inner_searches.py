@@ -19,7 +19,12 @@ from dsel.criteria.criterion import TIE_TOLERANCE
 from dsel.errors import AllFitsFailedError
 from dsel.option_values import Pruning
 from dsel.rounded_texts import name_folds
-from dsel.search.design.cv_schemes import CVScheme, InnerTest, ModelRef
+from dsel.search.design.cv_schemes import (
+    ALL_ROWS_MODEL,
+    CVScheme,
+    InnerTest,
+    ModelRef,
+)
 from dsel.search.engine.counts import DataSizes, FitTable, NestedCounts
 from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.pruning import PruningDecision, first_proofs, margin_above
@@ -75,7 +80,9 @@ class ChosenCandidates:
 
     def candidate_of(self, ref: ModelRef) -> int:
         """Return the candidate that was chosen for a model."""
-        return self.candidate_of_all_rows if ref is None else self.by_fold[ref]
+        if ref is ALL_ROWS_MODEL:
+            return self.candidate_of_all_rows
+        return self.by_fold[ref]
 
 
 class SearchTests(NamedTuple):

@@ -132,7 +132,7 @@ class ChosenFitJob:
     """Number of the candidate group."""
     candidate_number: int
     model_ref: ModelRef
-    """The fold that the model leaves out; None for that of all rows."""
+    """The fold that the model leaves out, or `ALL_ROWS_MODEL`."""
 
     def smaller_jobs(self) -> list["ChosenFitJob"]:
         """Return the job itself, which is one fit."""

@@ -42,9 +42,10 @@ from dsel.search.design.comparisons import (
     BestFold,
     Comparison,
     Halves,
+    QueryDraw,
     RandomFold,
 )
-from dsel.search.design.cv_schemes import CVScheme, ModelRef
+from dsel.search.design.cv_schemes import ALL_ROWS_MODEL, CVScheme, ModelRef
 from dsel.search.engine.inner_searches import count_survivors
 from dsel.search.engine.jobs import JobContext
 from dsel.typing import AnyArray
@@ -120,7 +121,9 @@ class PlannedSearch:
         The model of all rows has a bound only by a pool, and is not fitted without one.
         """
         folds = range(self.scheme.n_folds) if self.scheme.is_nested else ()
-        return (*folds, None) if folds and self.pool is not None else (*folds,)
+        if not folds or self.pool is None:
+            return (*folds,)
+        return (*folds, ALL_ROWS_MODEL)
 
     @property
     def scheme(self) -> CVScheme:
@@ -137,6 +140,11 @@ class PlannedSearch:
             has_queries=self.n_queries > 0,
             n_bounded=self.n_candidates if self.method.bounds_all_candidates else 1,
         )
+
+    @property
+    def query_draw(self) -> QueryDraw:
+        """How rows to label are drawn from the pool."""
+        return QueryDraw(self.n_queries, self.seed)
 
     @property
     def candidate_deltas(self) -> Floats:

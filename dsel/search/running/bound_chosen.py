@@ -24,6 +24,7 @@ from dsel.results.certificate import NumberFields, loss_fields
 from dsel.results.loss_reports import ModelReports
 from dsel.rounded_texts import fraction_in_percent
 from dsel.search.design.certificate_methods import CertificateMethod
+from dsel.search.design.cv_schemes import ALL_ROWS_MODEL
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.jobs import JobContext
 from dsel.search.run_context.planned_search import PlannedSearch
@@ -54,7 +55,7 @@ from dsel.search.running.forecasts import (
     make_queries,
 )
 from dsel.search.running.procedures import best_params, name_procedure
-from dsel.typing import Options
+from dsel.typing import Model, Options
 
 
 def make_choice(
@@ -159,6 +160,7 @@ def bound_chosen(
         advice = advise_on_model(
             context,
             chosen,
+            model,
             planned_delta,
             certificate,
             deploy=deploy,
@@ -169,7 +171,7 @@ def bound_chosen(
             losses=context.losses,
             evidence=chosen.evidence,
             planned_delta=planned_delta,
-            deployed_fold=fitted.deployed_fold,
+            deployed_fold=chosen.deployed_fold,
             name=name,
         )
         bounded[name] = BoundedModel(
@@ -191,6 +193,7 @@ def bound_chosen(
 def advise_on_model(
     context: JobContext,
     chosen: ChosenModels,
+    model: Model,
     planned_delta: PlannedDelta,
     certificate: Certificate,
     *,
@@ -198,8 +201,7 @@ def advise_on_model(
     in_groups: bool,
 ) -> Advice:
     """Return the caveats of the model with this certificate."""
-    losses, fitted = context.losses, chosen.fitted
-    on_pool, model = chosen.on_pool, chosen.models[certificate.fold]
+    losses, fitted, on_pool = context.losses, chosen.fitted, chosen.on_pool
     advice = Advice()
     # Both models get these caveats: rows of a failed fold count as errors in either
     # estimate.
@@ -214,10 +216,9 @@ def advise_on_model(
             expected_holdout=losses.expected_holdout(folds, planned_delta.delta),
             unit="group" if in_groups else "row",
         )
-    if None in fitted.failures:
-        advice.add(
-            caveats_of_failed_all_rows, deploy, fitted.failures[None], certificate
-        )
+    failure = fitted.failures.get(ALL_ROWS_MODEL)
+    if failure is not None:
+        advice.add(caveats_of_failed_all_rows, deploy, failure, certificate)
     if certificate.n_not_finite:
         advice.add(caveats_of_infinite_predictions, certificate)
     if on_pool.refusal or on_pool.unpredicted.n_rows:
@@ -335,7 +336,7 @@ def certify_models(
 ) -> dict[str, Certificate]:
     """Return the certificates of the bounded models by name, by the main loss."""
     loss, fitted = context.losses.main, chosen.fitted
-    fold = fitted.deployed_fold
+    fold = chosen.deployed_fold
     bounds = context.losses.bound(chosen.evidence, planned_delta, fold)
     fields_by_name = {
         ONE_FOLD: fields_of_one_fold(
@@ -356,7 +357,8 @@ def certify_models(
     }
     certificates = {}
     for name, ref in chosen.ref_by_name.items():
-        fields: NumberFields = {**common_fields, **fields_by_name[name], "fold": ref}
+        fields: NumberFields = {**common_fields, **fields_by_name[name]}
+        fields["fold"] = None if ref is ALL_ROWS_MODEL else ref
         certificates[name] = description.make_certificate(
             bounds.of(name),
             planned_delta.delta,

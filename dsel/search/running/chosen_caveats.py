@@ -26,7 +26,7 @@ from dsel.results.certificate_texts import not_finite_text
 from dsel.results.fit_messages import collect_warnings
 from dsel.results.params_texts import params_text
 from dsel.rounded_texts import about_percent, confidence, count_of, name_folds
-from dsel.search.design.cv_schemes import CVScheme, ModelRef
+from dsel.search.design.cv_schemes import ALL_ROWS_MODEL, CVScheme, ModelRef
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.jobs import JobContext
 from dsel.search.running.count_chosen import CountsOnPool
@@ -446,7 +446,11 @@ def count_confusion(
     """
     labeled = context.labeled
     classes = tuple(labeled.classes.tolist())
-    if ref is None or context.losses.report_classes or len(classes) > MOST_CONFUSED:
+    if (
+        ref is ALL_ROWS_MODEL
+        or context.losses.report_classes
+        or len(classes) > MOST_CONFUSED
+    ):
         return ()
     if len(classes) < 2:
         return ()

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dsel.data.duplicate_rows import duplicate_finder
-from dsel.data.pool import Pool, PoolSlice
+from dsel.data.pool import PoolSlice
 from dsel.losses.joint import Evidence
 from dsel.losses.protocols import PoolCounts, Statistic
 from dsel.option_values import ALL_ROWS, ONE_FOLD
-from dsel.search.design.comparisons import AllFolds, QueriedRows
-from dsel.search.design.cv_schemes import CVScheme, ModelRef
+from dsel.search.design.comparisons import AllFolds, QueriedRows, QueryDraw
+from dsel.search.design.cv_schemes import ALL_ROWS_MODEL, CVScheme, ModelRef
 from dsel.search.engine.count_batch import (
     CHOSEN_SET,
     ChosenCountBatch,
@@ -58,6 +58,8 @@ class ChosenModels:
 
     fitted: FittedModels
     """The models, with their counts on the folds."""
+    deployed_fold: int
+    """The fold whose model is that of ``one_fold``."""
     on_pool: CountsOnPool = CountsOnPool()
     """Empty without a pool, or without a model of all rows."""
 
@@ -69,7 +71,7 @@ class ChosenModels:
         """
         models = dict(self.fitted.models)
         if self.on_pool.refusal:
-            del models[None]
+            del models[ALL_ROWS_MODEL]
         return models
 
     @property
@@ -80,8 +82,10 @@ class ChosenModels:
     @property
     def ref_by_name(self) -> dict[str, ModelRef]:
         """Which model each name of a certificate stands for."""
-        ref_of: dict[str, ModelRef] = {ONE_FOLD: self.fitted.deployed_fold}
-        return ref_of | {ALL_ROWS: None} if None in self.models else ref_of
+        ref_of: dict[str, ModelRef] = {ONE_FOLD: self.deployed_fold}
+        if ALL_ROWS_MODEL in self.models:
+            ref_of[ALL_ROWS] = ALL_ROWS_MODEL
+        return ref_of
 
     @property
     def models_by_name(self) -> dict[str, Model]:
@@ -96,35 +100,38 @@ def count_chosen(
     context: JobContext,
     engine: Engine,
     fitted: FittedModels,
+    deployed_fold: int,
     *,
     slices: tuple[PoolSlice, ...],
     n_duplicates: int,
-    n_queries: int,
-    seed: int,
+    query_draw: QueryDraw,
     on_turn: Callable[[int, int], object],
 ) -> ChosenModels:
     """Return the fitted models with their counts on the pool, if there is one.
 
     The models are compared on all `slices` of the pool, except those that an earlier
     run has counted. `n_duplicates` is the number of pool rows that equal labeled rows,
-    for which the bounds allow, and `n_queries` that of the rows to label, which `seed`
-    draws. `on_turn` is called with the numbers of fits and of counted slices at each
-    turn. The pass compares the sampled rows of `context` with the rows that it reads.
+    for which the bounds allow. Rows to label are drawn where the model of all rows
+    differs from that of `deployed_fold`. `on_turn` is called with the numbers of fits
+    and of counted slices at each turn. The pass compares the sampled rows of `context`
+    with the rows that it reads.
     """
     pool = engine.pool
     # Where the model of all rows failed, that of one fold still has its bound.
-    if pool is None or None not in fitted.models:
-        return ChosenModels(fitted)
-    comparison = compare_folds(
-        context,
-        pool,
-        fitted,
-        n_duplicates=n_duplicates,
-        n_queries=n_queries,
-        seed=seed,
+    if pool is None or ALL_ROWS_MODEL not in fitted.models:
+        return ChosenModels(fitted, deployed_fold)
+    comparison = AllFolds(
+        context.scheme.all_rows_number,
+        fitted.fold_counts_of,
+        # Without any duplicate the pass does not search for them.
+        duplicate_finder(pool, context.labeled) if n_duplicates else None,
+        deployed_fold,
+        query_draw,
     )
     token = token_of_fits(context.scheme, fitted.chosen_fits)
-    key = key_of_chosen(fitted, has_queries=n_queries > 0)
+    key = key_of_chosen(fitted)
+    if query_draw.n_queries:  # the rows that were drawn depend on this fold
+        key += f"-deployed-{deployed_fold}"
     table = PoolTable(slices, (comparison,), [key], [token])
     if engine.store is not None:
         replay_counts(engine.store, table)
@@ -145,37 +152,14 @@ def count_chosen(
             pool_pass.add_counts(counted_job)
     except UnpredictablePoolError as error:
         # All fits are made, and the bound of one fold's model needs no pool.
-        return ChosenModels(fitted, CountsOnPool(refusal=str(error)))
+        return ChosenModels(fitted, deployed_fold, CountsOnPool(refusal=str(error)))
     [bin_counts] = table.whole_counts(CHOSEN_SET)
     on_pool = CountsOnPool(
         counts_of=comparison.unpack(bin_counts, pool.n_rows, n_duplicates),
         queried=table.queried,
         unpredicted=table.unpredicted,
     )
-    return ChosenModels(fitted, on_pool)
-
-
-def compare_folds(
-    context: JobContext,
-    pool: Pool,
-    fitted: FittedModels,
-    *,
-    n_duplicates: int,
-    n_queries: int,
-    seed: int,
-) -> AllFolds:
-    """Return the comparison of the model of each fold with that of all rows."""
-    return AllFolds(
-        context.scheme.all_rows_number,
-        fitted.fold_counts_of,
-        # Without any duplicate the pass does not search for them.
-        duplicate_finder(pool, context.labeled) if n_duplicates else None,
-        n_queries=n_queries,
-        # The labeled rows decide this, since the pool must not decide where it is
-        # queried.
-        deployed_fold=fitted.deployed_fold,
-        seed=seed,
-    )
+    return ChosenModels(fitted, deployed_fold, on_pool)
 
 
 def token_of_fits(scheme: CVScheme, chosen_fits: Mapping[ModelRef, ChosenFit]) -> str:
@@ -207,11 +191,10 @@ def join_models(context: JobContext, chosen_fits: Iterable[ChosenFit]) -> Joined
     return JoinedModels(tuple(joined_groups), context.labeled.y.dtype)
 
 
-def key_of_chosen(fitted: FittedModels, *, has_queries: bool) -> str:
+def key_of_chosen(fitted: FittedModels) -> str:
     """Return the key under which the store has counts of these models.
 
-    Slices that an earlier run counted are of these models only if the same fits failed,
-    and the rows that it queried depend on the deployed fold.
+    Slices that an earlier run counted are of these models only if the same fits failed.
     """
     chosen_candidates = fitted.chosen_candidates
     candidate_numbers = (
@@ -220,5 +203,5 @@ def key_of_chosen(fitted: FittedModels, *, has_queries: bool) -> str:
     )
     key = f"chosen-{'-'.join(map(str, candidate_numbers))}"
     folds = range(len(chosen_candidates.by_fold))
-    key += "".join(f"-without-{fold}" for fold in folds if fold not in fitted.models)
-    return key + (f"-deployed-{fitted.deployed_fold}" if has_queries else "")
+    failed = (fold for fold in folds if fold not in fitted.models)
+    return key + "".join(f"-without-{fold}" for fold in failed)

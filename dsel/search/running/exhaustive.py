@@ -15,7 +15,7 @@ from dsel.option_values import Pruning
 from dsel.results import Choice
 from dsel.results.cube import read_counts
 from dsel.search.design.certificate_methods import CertificateMethod
-from dsel.search.design.cv_schemes import CVScheme
+from dsel.search.design.cv_schemes import CVScheme, model_of_fold
 from dsel.search.engine.counts import ExhaustiveCounts
 from dsel.search.engine.exact_pruner import ExactPruner, ExhaustiveTable
 from dsel.search.engine.exhaustive_search import ExhaustiveLoop
@@ -223,16 +223,15 @@ def count_only_fold(
         models={0: fitted_group.model(candidate, scheme.split_index(0))},
         fold_counts_of=fold_counts_of,
         fold_scores=np.array([score]),
-        deployed_fold=0,
     )
-    return ChosenModels(fitted)
+    return ChosenModels(fitted, deployed_fold=0)
 
 
 def fetch_deployed_model(
     scheme: CVScheme, loop: ExhaustiveLoop, choice: Choice
 ) -> dict[str, Model] | None:
     """Return the deployed model, by its name; None if the counted model is lost."""
-    split_number = scheme.split_index(choice.fold)
+    split_number = scheme.split_index(model_of_fold(choice.fold))
     candidate = choice.candidate
     fitted_group = loop.fetch_counted_group(candidate, split_number)
     if fitted_group is None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dsel import names
-from dsel.arrays import Bools, Floats
+from dsel.arrays import Floats
 from dsel.criteria.criterion import Criterion
 from dsel.errors import AllFitsFailedError
 from dsel.losses.calls import limits_of_folds
@@ -30,7 +30,7 @@ from dsel.losses.protocols import (
 )
 from dsel.results.fit_messages import FitMessage
 from dsel.runtime.tasks import Task
-from dsel.search.design.cv_schemes import CVScheme, ModelRef
+from dsel.search.design.cv_schemes import ALL_ROWS_MODEL, CVScheme, ModelRef
 from dsel.search.engine.counts import NestedCounts
 from dsel.search.engine.fit_batch import ChosenFitBatch
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
@@ -59,9 +59,6 @@ class FittedModels:
     """Counts of the models without a fold on this fold."""
     fold_scores: Floats
     """The score of each model on its fold, (n_folds,)."""
-    deployed_fold: int
-    """The fold whose model is deployed; labeled rows decide it, before the pool is
-    counted."""
     chosen_fits: Mapping[ModelRef, ChosenFit] = field(default_factory=dict)
     """Results of the fits, to be counted on the pool."""
     failures: Mapping[ModelRef, str] = field(default_factory=dict)
@@ -74,7 +71,9 @@ class FittedModels:
     def failed_folds(self) -> dict[int, str]:
         """Cause by fold, for the folds whose rows all count as errors."""
         return {
-            fold: reason for fold, reason in self.failures.items() if fold is not None
+            ref: reason
+            for ref, reason in self.failures.items()
+            if ref is not ALL_ROWS_MODEL
         }
 
     def without_failed_folds(self, statistic: Statistic) -> FoldCounts:
@@ -107,18 +106,14 @@ def fit_chosen(
     context: JobContext,
     engine: Engine,
     chosen_candidates: ChosenCandidates,
-    inner_scores: Floats,
     *,
-    planned_delta: PlannedDelta,
     models_to_fit: Sequence[ModelRef],
     on_turn: Callable[[int], object],
     raise_failures: bool,
 ) -> FittedModels:
     """Fit the chosen candidates without each fold and on all rows; count the folds.
 
-    `inner_scores` are mean scores of the candidates without each fold in inner
-    searches, (n_folds,). They decide which model is deployed where limits are nearly
-    equal. `on_turn` is called with the number of finished fits at each turn.
+    `on_turn` is called with the number of finished fits at each turn.
 
     Raises AllFitsFailedError if no model of a fold could be fitted, or none can
     predict; with `raise_failures` RuntimeError if any fit failed.
@@ -149,13 +144,6 @@ def fit_chosen(
         fold_counts_of=fold_counts_of,
         # A failed fit has no score.
         fold_scores=np.array([(*fit.result.scores, np.nan)[0] for fit in fits_by_fold]),
-        deployed_fold=choose_deployed_fold(
-            context.losses,
-            planned_delta,
-            fold_counts_of[context.losses.main.statistic],
-            np.array([fold in models for fold in range(context.scheme.n_folds)]),
-            inner_scores,
-        ),
         chosen_fits=chosen_fits,
         failures=chosen_failures.causes,
         messages=first_messages(context.scheme, chosen_fits),
@@ -297,16 +285,17 @@ def check_any_predicts(context: JobContext, chosen_failures: ChosenFailures) -> 
 def choose_deployed_fold(
     losses: DeclaredLosses,
     planned_delta: PlannedDelta,
-    folds: FoldCounts,
-    has_model: Bools,
+    fitted: FittedModels,
     inner_scores: Floats,
 ) -> int:
     """Return the fold whose model is the one of `one_fold`.
 
-    Labeled rows alone decide, before the pool is counted. `folds` are the counts of the
-    main loss, and `has_model` says which folds have a model; `inner_scores` are as
-    `fit_chosen` has them.
+    Labeled rows alone decide, before the pool is counted. `inner_scores` are mean
+    scores of the candidates without each fold in inner searches, (n_folds,); they
+    decide where limits are nearly equal.
     """
+    folds = fitted.fold_counts_of[losses.main.statistic]
+    has_model = np.array([fold in fitted.models for fold in range(len(folds.n_rows))])
     label_delta = losses.main_division(planned_delta).label_delta
     limits = limits_of_folds(losses.main, folds, label_delta)
     return fold_to_deploy(limits, has_model, tie_ranks(inner_scores))

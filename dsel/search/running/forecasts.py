@@ -13,6 +13,7 @@ from dsel.losses.protocols import PlannedDelta
 from dsel.results import Certificate
 from dsel.results.choice_parts import FoldForecast
 from dsel.results.queries import LEAST_GAIN, Queries, QueryForecast
+from dsel.search.design.cv_schemes import ALL_ROWS_MODEL
 from dsel.search.design.expected_bounds import (
     Case,
     five_fold_disagreement,
@@ -118,7 +119,7 @@ def forecast_queries(
         or in_groups
         or not context.scheme.is_nested
         or context.losses != DeclaredLosses()
-        or None not in chosen.models
+        or ALL_ROWS_MODEL not in chosen.models
         or not chosen.on_pool.counts_of
     ):
         return None
@@ -174,7 +175,11 @@ def estimate_disagreement(chosen: ChosenModels, n_folds: int) -> float:
     counted.
     """
     pool_counts = chosen.on_pool.counts_of.get(ERROR_RATE.statistic)
-    if pool_counts is None or not pool_counts.n_rows or None not in chosen.models:
+    if (
+        pool_counts is None
+        or not pool_counts.n_rows
+        or ALL_ROWS_MODEL not in chosen.models
+    ):
         return nan
     rate = float(np.mean(pool_counts.counts)) / pool_counts.n_rows
     return five_fold_disagreement(rate, n_folds)
@@ -192,7 +197,7 @@ def bounds_with_queries(
     These bounds are for comparison: only the plan that was run has a guarantee.
     """
     division = losses.main_division(replace(planned_delta, has_queries=has_queries))
-    fold = chosen.fitted.deployed_fold
+    fold = chosen.deployed_fold
     return bound_models(losses.main, chosen.evidence, division, fold)
 
 
@@ -204,7 +209,7 @@ def queries_of_counts(
 ) -> Queries:
     """Return the record of queries with its bounds and counts, without any row."""
     pool_counts = chosen.on_pool.counts_of[context.losses.main.statistic]
-    fold = chosen.fitted.deployed_fold
+    fold = chosen.deployed_fold
     n_duplicates_differ = int(pool_counts.duplicates[fold])
     return Queries(
         delta=delta,

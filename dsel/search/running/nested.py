@@ -16,10 +16,11 @@ from dsel.arrays import Floats, Integers
 from dsel.data.pool import Pool
 from dsel.data.pool_parts import SampledRows
 from dsel.data.query_rows import read_pool_rows, with_pool_index
-from dsel.option_values import ALL_ROWS
+from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import Choice
-from dsel.results.cube import GridAxes, fold_error_rates, make_pair_cube, read_counts
+from dsel.results.cube import GridAxes, make_pair_cube
 from dsel.results.queries import Queries
+from dsel.search.design.cv_schemes import model_of_fold
 from dsel.search.engine.counts import FitTable, NestedCounts
 from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
@@ -39,7 +40,11 @@ from dsel.search.running.bound_chosen import make_choice
 from dsel.search.running.count_chosen import count_chosen
 from dsel.search.running.cube_caveats import check_failures
 from dsel.search.running.cube_of_run import make_cube_of_run
-from dsel.search.running.fit_chosen import add_chosen, fit_chosen
+from dsel.search.running.fit_chosen import (
+    add_chosen,
+    choose_deployed_fold,
+    fit_chosen,
+)
 from dsel.search.running.procedures import unwrap_model
 
 if TYPE_CHECKING:
@@ -74,15 +79,15 @@ def search_nested(run: Run) -> Outcome:
     ):
         inner = InnerSearches(search.scheme, search.prune)
 
-        def show_turn(loop: FitLoop[FitTable]) -> None:
-            """Show the fits; an error of the pool check ends them at once."""
+        def raise_or_show_fits(loop: FitLoop[FitTable]) -> None:
+            """Raise what the check of the pool has raised, or show the fits."""
             if pool_check.done():
                 pool_check.result()
             run.progress.show_fits(loop)
 
         # Only chosen candidates get a model of all rows to compare with, so this loop
         # counts nothing on the pool, and drops models once they are tested.
-        FitLoop(engine, table, inner, show_turn, options.raise_failures).fit()
+        FitLoop(engine, table, inner, raise_or_show_fits, options.raise_failures).fit()
         if not pool_check.done():
             run.progress.show_check()
         pool_findings = pool_check.result()
@@ -135,29 +140,31 @@ def certify_choices(
     """
     search = run.search
     context = search.context
-    by_fold = list(chosen_candidates.by_fold)
-    inner_scores = inner_counts.fold_scores[by_fold].mean(axis=1)
     fitted = fit_chosen(
         context,
         engine,
         chosen_candidates,
-        inner_scores,
-        planned_delta=search.planned_delta,
         models_to_fit=search.models_to_fit,
         on_turn=run.progress.show_chosen,
         raise_failures=run.options.raise_failures,
     )
     search_counts = add_chosen(inner_counts, fitted, search.criterion)
+    # The pool must not decide which model is deployed, nor where it is queried.
+    by_fold = list(chosen_candidates.by_fold)
+    inner_scores = inner_counts.fold_scores[by_fold].mean(axis=1)
+    deployed_fold = choose_deployed_fold(
+        context.losses, search.planned_delta, fitted, inner_scores
+    )
     # The counts on the folds are complete here. From now on only the pool is random,
     # which is the order in which the proof conditions (docs/theory/nested.md).
     chosen = count_chosen(
         context.with_sample(sampled_rows),
         engine,
         fitted,
+        deployed_fold,
         slices=search.slices,
         n_duplicates=description.data.n_duplicates,
-        n_queries=search.n_queries,
-        seed=search.seed,
+        query_draw=search.query_draw,
         on_turn=run.progress.show_chosen,
     )
     choice = make_choice(search, search_counts, chosen, description)
@@ -229,10 +236,9 @@ def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedM
     )
     # The plan repeats what was declared of the pool, so the count is that of the run.
     n_duplicates = int(cube[names.N_DUPLICATES])
-    counts = read_counts(cube)
-    scores = counts.get(names.FOLD_LOSS_MEAN)
-    if scores is None:
-        scores = fold_error_rates(counts)
+    # The fold of the choice, since another version may choose another one.
+    deployed_fold = choice.certificates[ONE_FOLD].fold
+    assert deployed_fold is not None  # its model left a fold out
     context, options = search.context, run.options
     with open_engine(
         context, search.pool, run.store, client=options.client, n_jobs=options.n_jobs
@@ -241,8 +247,6 @@ def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedM
             context,
             engine,
             chosen_candidates,
-            scores[outer].mean(axis=1),
-            planned_delta=search.planned_delta,
             models_to_fit=search.models_to_fit,
             on_turn=run.progress.show_chosen,
             raise_failures=options.raise_failures,
@@ -251,19 +255,18 @@ def refit_nested_models(run: Run, cube: xr.Dataset, choice: Choice) -> RefittedM
             context,
             engine,
             refitted,
+            deployed_fold,
             slices=search.slices,
             n_duplicates=n_duplicates,
-            n_queries=search.n_queries,
-            seed=search.seed,
+            query_draw=search.query_draw,
             on_turn=run.progress.show_chosen,
         )
     repeated = pair_evidence(cube, chosen.evidence)
     if choice.queries is not None:
         queried_rows = np.sort(chosen.on_pool.queried.rows)
         repeated.append((np.array(choice.queries.rows), queried_rows))
-    # The choice has the deployed fold; another version may choose another one.
     models = {
-        name: unwrap_model(chosen.models[certificate.fold])
+        name: unwrap_model(chosen.models[model_of_fold(certificate.fold)])
         for name, certificate in choice.certificates.items()
     }
     return RefittedModels(models, repeated)

@@ -16,13 +16,14 @@ from dsel.losses.joint import fold_to_deploy
 from dsel.results.caveats import Effect
 from dsel.results.cube import cv_error, read_counts
 from dsel.search.design.assumption_checks import PoolFacts
+from dsel.search.design.cv_schemes import ALL_ROWS_MODEL
 from dsel.search.engine.counts import NestedCounts, PoolTable
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
 from dsel.search.run_context.run import Run, RunOptions, open_engine
 from dsel.search.run_context.run_description import describe_run
 from dsel.search.running.bound_chosen import make_choice
 from dsel.search.running.count_chosen import count_chosen
-from dsel.search.running.fit_chosen import fit_chosen
+from dsel.search.running.fit_chosen import choose_deployed_fold, fit_chosen
 from tests.executors import faulty_threads
 
 RNG = np.random.default_rng(0)
@@ -44,13 +45,16 @@ def fit(shown=None, fault=lambda task: None):
     client = run.options.client
     with open_engine(SEARCH.context, SEARCH.pool, client=client) as engine:
         fitted = fit_chosen(
-            SEARCH.context, engine, CANDIDATES, np.zeros(5),
-            planned_delta=SEARCH.planned_delta, models_to_fit=SEARCH.models_to_fit,
+            SEARCH.context, engine, CANDIDATES, models_to_fit=SEARCH.models_to_fit,
             on_turn=run.progress.show_chosen, raise_failures=False,
         )  # fmt: skip
+        deployed_fold = choose_deployed_fold(
+            SEARCH.context.losses, SEARCH.planned_delta, fitted, np.zeros(5)
+        )
         return count_chosen(
-            SEARCH.context, engine, fitted, slices=SEARCH.slices, n_duplicates=0,
-            n_queries=0, seed=SEARCH.seed, on_turn=run.progress.show_chosen,
+            SEARCH.context, engine, fitted, deployed_fold, slices=SEARCH.slices,
+            n_duplicates=0, query_draw=SEARCH.query_draw,
+            on_turn=run.progress.show_chosen,
         )  # fmt: skip
 
 
@@ -64,7 +68,7 @@ def test_fit_chosen__counts_each_model_on_its_fold_and_on_the_pool(n_failures):
             raise OSError("a file system")
 
     chosen = fit(shown, fault)
-    models = [chosen.models[fold] for fold in (*range(5), None)]
+    models = [chosen.models[fold] for fold in (*range(5), ALL_ROWS_MODEL)]
     depths = [model.max_depth for model in models]
     assert depths == [DEPTHS[number] for number in (0, 1, 2, 1, 0, 1)]
     statistic, predictions = ERROR_RATE.statistic, models[5].predict(POOL)
@@ -186,7 +190,7 @@ def test_bound_chosen__bounds_both_models_by_the_counts_alone():
     deltas = LABEL_SHARE * SEARCH.delta * fold_shares(5)
     limits = binomial_tail_inversion(errors, np.full(5, 30), delta=deltas)
     one_fold, all_rows = (choice.certificates[n] for n in ("one_fold", "all_rows"))
-    fold = chosen.fitted.deployed_fold
+    fold = chosen.deployed_fold
     assert (one_fold.fold, one_fold.unclipped) == (fold, limits[fold])
     assert one_fold.estimate == errors.sum() / 150
     assert all_rows.unclipped == terms.bound
@@ -209,7 +213,7 @@ def test_bound_chosen__bounds_the_model_of_a_fold_where_that_of_all_rows_failed(
 ):
     search = replace(SEARCH, deploy=deploy)
     models = {fold: fit().models[fold] for fold in range(5)}
-    _, choice = bound(search, models=models, failures={None: "no memory"})
+    _, choice = bound(search, models=models, failures={ALL_ROWS_MODEL: "no memory"})
     assert (choice.deploy, [*choice.certificates]) == ("one_fold", ["one_fold"])
     certificate = choice.certificate
     assert certificate.certified
