@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from math import prod
-from typing import Any, ClassVar, Final, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -230,6 +230,45 @@ class Halves(Comparison):
         return [np.array(half_number) for half_number in range(2 * self.n_bins)]
 
 
+class PairCounts(NamedTuple):
+    """Counts of one statistic where the model of a fold differs from that of all rows.
+
+    Both have the shape (n_folds, *pair_shape).
+    """
+
+    of_all_rows: Integers
+    """Counts on all rows."""
+    of_duplicates: Integers
+    """Counts on those of them that equal labeled rows."""
+
+
+class StatisticBins(NamedTuple):
+    """The bins of `AllFolds` that count one statistic, which follow each other."""
+
+    statistic: Statistic
+    start: int
+    """Position of the first one."""
+    n_folds: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Lengths of the axes: all rows or duplicates, fold, cells of the statistic."""
+        return len(PairCounts._fields), self.n_folds, *self.statistic.pair_shape
+
+    @property
+    def stop(self) -> int:
+        """Position behind the last one."""
+        return self.start + prod(self.shape)
+
+    def flatten(self, pair_counts: PairCounts) -> BinCounts:
+        """Return the counts in the order of the bins."""
+        return np.reshape(np.stack(pair_counts), self.stop - self.start)
+
+    def read(self, bin_counts: BinCounts) -> PairCounts:
+        """Return the counts of the statistic from those of all bins."""
+        return PairCounts(*bin_counts[self.start : self.stop].reshape(self.shape))
+
+
 @dataclass(frozen=True)
 class AllFolds(Comparison):
     """Compares the model of all rows with those of all folds, by several statistics."""
@@ -256,10 +295,18 @@ class AllFolds(Comparison):
         return len(next(iter(self.fold_counts_of.values())).n_rows)
 
     @property
+    def bins_of_statistics(self) -> list[StatisticBins]:
+        """The bins of each statistic, in the order in which they follow each other."""
+        bins_of_statistics, start = [], 0
+        for statistic in self.fold_counts_of:
+            bins_of_statistics.append(StatisticBins(statistic, start, self.n_folds))
+            start = bins_of_statistics[-1].stop
+        return bins_of_statistics
+
+    @property
     def n_bins(self) -> int:  # type: ignore[override]
-        """Number of counts, for each statistic those of all rows and of duplicates."""
-        sizes = (prod(statistic.pair_shape) for statistic in self.fold_counts_of)
-        return sum(2 * self.n_folds * size for size in sizes)
+        """Bins of all statistics."""
+        return self.bins_of_statistics[-1].stop
 
     def compared_splits(
         self, row_numbers: RowNumbers, model_sets: Sequence[int]
@@ -287,20 +334,20 @@ class AllFolds(Comparison):
             if len(hashed):
                 is_duplicate = self.find_duplicates(block.X[hashed])
                 duplicates = hashed[is_duplicate]
-        row_sets = (
-            (Rows(block.X), predicted),
-            (Rows(block.X[duplicates]), predicted[:, duplicates]),
-        )
-        counted_pairs = [
-            count_pair(statistic, rows, by_split[fold], by_split[-1], counts_on_fold)
-            for statistic, folds in self.fold_counts_of.items()
-            for rows, by_split in row_sets
-            for fold, counts_on_fold in enumerate(folds.counts)
+        all_rows, only_duplicates = Rows(block.X), Rows(block.X[duplicates])
+        by_statistic = [
+            bins.flatten(
+                PairCounts(
+                    self._count_pairs(bins.statistic, all_rows, predicted),
+                    self._count_pairs(
+                        bins.statistic, only_duplicates, predicted[:, duplicates]
+                    ),
+                )
+            )
+            for bins in self.bins_of_statistics
         ]
-        bin_counts = np.concatenate(
-            [np.ravel(pair_counts) for pair_counts in counted_pairs]
-        )
-        bin_counts = bin_counts[np.newaxis]  # one row for each set of models
+        # One row for each set of models.
+        bin_counts = np.concatenate(by_statistic)[np.newaxis]
         if not self.n_queries:
             return bin_counts, QueriedRows()
         one_fold_codes, all_rows_codes = predicted[self.deployed_fold], predicted[-1]
@@ -315,6 +362,20 @@ class AllFolds(Comparison):
             self.n_queries,
         )
 
+    def _count_pairs(
+        self, statistic: Statistic, rows: Rows, predicted: Predictions
+    ) -> Integers:
+        """Count where the model of each fold differs, (n_folds, *pair_shape)."""
+        *of_folds, of_all_rows = predicted
+        return np.array(
+            [
+                count_pair(statistic, rows, of_fold, of_all_rows, counts_on_fold)
+                for of_fold, counts_on_fold in zip(
+                    of_folds, self.fold_counts_of[statistic].counts, strict=True
+                )
+            ]
+        )
+
     def rows_by_bin(self, row_numbers: RowNumbers) -> BinCounts:
         """Count the rows, the same number for all bins, shape (1,)."""
         return np.array([len(row_numbers)])
@@ -323,17 +384,10 @@ class AllFolds(Comparison):
         self, bin_counts: BinCounts, n_rows: int, n_duplicates: int
     ) -> dict[Statistic, PoolCounts]:
         """Return the counts by statistic, for a pool with `n_duplicates` duplicates."""
-        pool_counts_of = {}
-        start = 0
-        for statistic in self.fold_counts_of:
-            shape = statistic.pair_shape
-            stop = start + 2 * self.n_folds * prod(shape)
-            counts, duplicates = bin_counts[start:stop].reshape(2, self.n_folds, *shape)
-            pool_counts_of[statistic] = PoolCounts(
-                counts, duplicates, n_rows, n_duplicates
-            )
-            start = stop
-        return pool_counts_of
+        return {
+            bins.statistic: PoolCounts(*bins.read(bin_counts), n_rows, n_duplicates)
+            for bins in self.bins_of_statistics
+        }
 
 
 def count_differences(

@@ -8,7 +8,7 @@ choose another candidate than one without pruning.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,10 @@ from dsel.search.design.cv_schemes import (
 from dsel.search.engine.counts import DataSizes, FitTable, NestedCounts
 from dsel.search.engine.jobs import FitStatus
 from dsel.search.engine.pruning import PruningDecision, first_proofs, margin_above
+
+BY_ALL_FOLDS: Final = -1
+"""Position of the search by all folds on axes of searches, (n_searches, ...): it
+follows those without each fold, whose positions are the numbers of the folds."""
 
 
 def count_survivors(n_candidates: int) -> int:
@@ -178,8 +182,8 @@ class InnerSearches:
     ) -> tuple[Floats, Bools]:
         """Return mean scores with missing ones at 0, and whether none is missing.
 
-        Both have the shape (n_searches, n_candidates): the searches without each fold
-        come first, then the one by all folds. The mean is over the tests of the search;
+        Both have the shape (n_searches, n_candidates), with the search by all folds at
+        `BY_ALL_FOLDS`. The mean is over the tests of the search;
         it is infinity if a fit failed.
         """
         shape = self.scheme.n_folds + 1, table.n_candidates
@@ -199,7 +203,7 @@ class InnerSearches:
     def survivors(self, table: FitTable) -> Bools:
         """Return which candidates each search keeps, (n_searches, n_candidates).
 
-        The search by all folds, the last one, drops none here and needs no additional
+        The search by all folds drops none here and needs no additional
         fits: `finalists` says among which candidates it chooses.
         """
         readable_fits = np.zeros(table.fit_status.shape, bool)
@@ -213,7 +217,7 @@ class InnerSearches:
         survives = np.zeros(mean_scores.shape, bool)
         survivors = order[:, : count_survivors(table.n_candidates)]
         np.put_along_axis(survives, survivors, True, axis=1)
-        survives[-1] = True
+        survives[BY_ALL_FOLDS] = True
         return survives
 
     def finalists(self, table: FitTable, readable_fits: Bools) -> Bools:
@@ -236,18 +240,19 @@ class InnerSearches:
         """
         readable_fits = table.finished_fits
         mean_scores, complete = self.mean_scores(table, readable_fits)
-        # The last search is the one by all folds. No fold is held out from it, so any
-        # function of the labeled rows may choose there.
-        complete[-1] = finalists = self.finalists(table, readable_fits)
+        # No fold is held out from the search by all folds, so any function of the
+        # labeled rows may choose there.
+        complete[BY_ALL_FOLDS] = finalists = self.finalists(table, readable_fits)
         # After halving finalists may lack different fits, and some folds are harder
         # than others: they are compared by the fits that all of them have.
         common_fits = readable_fits & readable_fits[finalists].all(axis=0)
-        mean_scores[-1] = self.mean_scores(table, common_fits)[0][-1]
+        common_scores, _ = self.mean_scores(table, common_fits)
+        mean_scores[BY_ALL_FOLDS] = common_scores[BY_ALL_FOLDS]
         eligible = np.where(complete & self.survivors(table), mean_scores, np.inf)
         is_empty = np.asarray(np.isinf(eligible).all(axis=1))
         if is_empty.any():
             search_name = f"without {name_folds(int(is_empty.argmax()))}"
-            if is_empty[-1]:
+            if is_empty[BY_ALL_FOLDS]:
                 search_name = "by all folds"
             texts = (message.text for message in table.messages.values())
             example = next(texts, "no message")
@@ -301,8 +306,8 @@ class InnerSearches:
         status = np.full(table.n_candidates, names.STATUS_PRUNED, np.int8)
         done = self.finalists(table, readable_fits)
         if self.pruning == Pruning.HALVING:
-            # In the last row, of the search by all folds, all are kept.
-            done |= self.survivors(table)[:-1].any(axis=0)
+            # The search by all folds keeps all.
+            done |= self.survivors(table)[:BY_ALL_FOLDS].any(axis=0)
         status[done] = names.STATUS_DONE
         failed = table.failed_fits & readable_fits
         status[failed.any(axis=1)] = names.STATUS_FAILED

@@ -151,6 +151,7 @@ def certify_choices(
     search_counts = add_chosen(inner_counts, fitted, search.criterion)
     # The pool must not decide which model is deployed, nor where it is queried.
     by_fold = list(chosen_candidates.by_fold)
+    # (n_candidates, n_folds) becomes one score of the candidate without each fold.
     inner_scores = inner_counts.fold_scores[by_fold].mean(axis=1)
     deployed_fold = choose_deployed_fold(
         context.losses, search.planned_delta, fitted, inner_scores

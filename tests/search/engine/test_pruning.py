@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from dsel.errors import AllFitsFailedError
-from dsel.search.design.cv_schemes import pairs_of_folds, scheme_of_pairs
+from dsel.search.design.cv_schemes import (
+    ALL_ROWS_MODEL,
+    pairs_of_folds,
+    scheme_of_pairs,
+)
 from dsel.search.engine.counts import FitTable
 from dsel.search.engine.inner_searches import InnerSearches
 from dsel.search.engine.jobs import FitStatus
@@ -128,7 +132,7 @@ def test_choices__are_one_without_each_fold_and_one_by_all(halving):
     table.fit_status[0, 0] = FitStatus.FAILED
     chosen = halving.choose_candidates(table)
     assert (chosen.by_fold, chosen.candidate_of_all_rows) == ((1, 1, 0, 0, 0), 1)
-    assert [chosen.candidate_of(fold) for fold in (3, None)] == [0, 1]
+    assert [chosen.candidate_of(ref) for ref in (3, ALL_ROWS_MODEL)] == [0, 1]
 
 
 def test_choices__by_all_folds_compare_candidates_on_the_same_rows(halving):
