@@ -37,11 +37,11 @@ from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_inputs import CallerSettings
 from dsel.search.planning.plan_search import plan_for
-from dsel.search.run_context.pool_check import check_pool
-from dsel.search.run_context.run import Run, RunOptions, open_engine
-from dsel.search.run_context.run_description import describe_run
 from dsel.search.running.cube_of_run import TOKEN
 from dsel.search.running.nested import certify_choices, make_pair_results
+from dsel.search.running.pool_check import check_pool
+from dsel.search.running.run import Run, RunOptions, open_engine
+from dsel.search.running.run_description import describe_run
 from dsel.typing import AnyArray, PoolLike
 
 if TYPE_CHECKING:

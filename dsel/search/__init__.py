@@ -40,7 +40,7 @@ The packages; each imports only from lines below its own::
     facade | certifying     the estimator; bounds for models that no search has chosen
     planning                what is decided before anything is fitted
     running                 from a plan to an outcome, by one of two ways
-    run_context             what all steps of a run read, and its progress
+    planned_search          the decisions of a plan, and what is known before any fit
     engine | outcomes       the loop of fits and counts; results, and what uses models
     design                  certificates, schemes, comparisons, assumptions
 

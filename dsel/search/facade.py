@@ -38,7 +38,7 @@ from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import run_unseen
 from dsel.search.planning.plan_inputs import CallerSettings
 from dsel.search.planning.plan_search import make_plan
-from dsel.search.run_context.run import RunOptions
+from dsel.search.running.run import RunOptions
 from dsel.typing import (
     AnyArray,
     BaselineLike,

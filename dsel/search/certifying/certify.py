@@ -29,8 +29,8 @@ from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import run_unseen
 from dsel.search.planning.plan_inputs import CallerSettings
 from dsel.search.planning.plan_search import plan_for
-from dsel.search.run_context.run import RunOptions
 from dsel.search.running.procedures import as_estimator
+from dsel.search.running.run import RunOptions
 from dsel.typing import (
     BaselineLike,
     GroupsLike,

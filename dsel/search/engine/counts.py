@@ -46,7 +46,7 @@ class DataSizes:
     """0 for a regression."""
     n_duplicates: int = 0
     """Pool rows that equal labeled rows. It is 0 for a pool that was declared to hold
-    other records; `run_context.run_description.describe_run` counts it."""
+    other records; `running.run_description.describe_run` counts it."""
     n_groups: int | None = None
     """Groups of labeled rows; None if rows are independent."""
 

@@ -25,15 +25,15 @@ from dsel.runtime.tasks import limit_threads
 from dsel.search.design.cv_schemes import with_leave_one_out
 from dsel.search.engine.fit_batch import fit_splits
 from dsel.search.outcomes.outcome import Outcome
+from dsel.search.planned_search import PlanFacts, PlannedSearch
 from dsel.search.planning.plan_caveats import name_counted_rows, notes_on_possible_bound
 from dsel.search.planning.plan_text import (
     notes_before_fits,
     plan_lines,
     plan_rows,
 )
-from dsel.search.run_context.planned_search import PlanFacts, PlannedSearch
-from dsel.search.run_context.run import RunOptions
 from dsel.search.running.execute import execute
+from dsel.search.running.run import RunOptions
 from dsel.typing import Options, PathLike
 
 if TYPE_CHECKING:

@@ -38,6 +38,7 @@ from dsel.rounded_texts import about_percent, count_of, in_percent
 from dsel.search.design.assumption_checks import DuplicatesAcrossFolds
 from dsel.search.design.baseline import note_on_positions
 from dsel.search.design.cv_schemes import CVScheme
+from dsel.search.planned_search import PlannedSearch
 from dsel.search.planning.plan_inputs import DividedPool, SearchInputs
 from dsel.search.planning.plan_text import UNREAD_POOL
 from dsel.search.planning.possible_bounds import (
@@ -45,7 +46,6 @@ from dsel.search.planning.possible_bounds import (
     note_on_constant,
     smallest_limit,
 )
-from dsel.search.run_context.planned_search import PlannedSearch
 from dsel.typing import AnyArray
 
 MOST_CLASSES_NAMED: Final = 5

@@ -28,8 +28,8 @@ from dsel.search.design.certificate_methods import (
 from dsel.search.design.cv_schemes import CVScheme
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.engine.jobs import JobContext, PoolReading
+from dsel.search.planned_search import PlannedSearch
 from dsel.search.planning.plan_inputs import CallerSettings, DividedPool, SearchInputs
-from dsel.search.run_context.planned_search import PlannedSearch
 from dsel.typing import Options, PriorLike
 
 

@@ -13,6 +13,7 @@ from dsel.search.design.assumption_checks import DuplicatesAcrossFolds
 from dsel.search.design.certificate_methods import SchemeRequest, choose_method
 from dsel.search.design.cv_schemes import with_leave_one_out
 from dsel.search.design.search_options import SearchOptions
+from dsel.search.planned_search import PlanFacts
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import known_assumptions, plan_caveats
 from dsel.search.planning.plan_design import (
@@ -22,7 +23,6 @@ from dsel.search.planning.plan_design import (
     plan_identity,
 )
 from dsel.search.planning.plan_inputs import CallerSettings, divide_pool, read_inputs
-from dsel.search.run_context.planned_search import PlanFacts
 from dsel.typing import (
     BaselineLike,
     GroupsLike,

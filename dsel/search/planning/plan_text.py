@@ -18,6 +18,7 @@ from dsel.results.params_texts import short_names
 from dsel.rounded_texts import count_of, fraction_in_percent, wrap_line
 from dsel.search.engine.inner_searches import count_survivors
 from dsel.search.engine.jobs import CandidateGroup
+from dsel.search.planned_search import PlanFacts, PlannedSearch
 from dsel.search.planning.possible_bounds import (
     describe_bound,
     describe_queries,
@@ -25,7 +26,6 @@ from dsel.search.planning.possible_bounds import (
     describe_small_pool,
     describe_targets,
 )
-from dsel.search.run_context.planned_search import PlanFacts, PlannedSearch
 
 EMPTY_WORKER_NBYTES: Final = 400 * 2**20
 """Bytes of a worker process that has imported all libraries, and read no rows."""

@@ -35,12 +35,12 @@ from dsel.rounded_texts import (
     in_percent,
 )
 from dsel.search.design.expected_bounds import Case, expected_terms
+from dsel.search.planned_search import PlannedSearch
 from dsel.search.planning.plan_bound import (
     DISAGREEMENT_OF_ERROR,
     PLAIN_HOLDOUT,
     table_rows,
 )
-from dsel.search.run_context.planned_search import PlannedSearch
 
 ASSUMED_ERRORS: Final = 0.05, 0.1, 0.2
 """Error rates for which a plan says the bound to expect."""

@@ -27,8 +27,7 @@ from dsel.search.design.certificate_methods import CertificateMethod
 from dsel.search.design.cv_schemes import ALL_ROWS_MODEL
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.jobs import JobContext
-from dsel.search.run_context.planned_search import PlannedSearch
-from dsel.search.run_context.run_description import RunDescription
+from dsel.search.planned_search import PlannedSearch
 from dsel.search.running.chosen_caveats import (
     caveats_of_failed_all_rows,
     caveats_of_failed_folds,
@@ -55,6 +54,7 @@ from dsel.search.running.forecasts import (
     make_queries,
 )
 from dsel.search.running.procedures import best_params, name_procedure
+from dsel.search.running.run_description import RunDescription
 from dsel.typing import Model, Options
 
 

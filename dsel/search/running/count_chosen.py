@@ -32,9 +32,9 @@ from dsel.search.engine.jobs import (
     join_tokens,
 )
 from dsel.search.engine.pool_pass import PoolPass
-from dsel.search.run_context.run import replay_counts
 from dsel.search.running.fit_chosen import FittedModels
 from dsel.search.running.procedures import unwrap_model
+from dsel.search.running.run import replay_counts
 from dsel.typing import Model
 
 

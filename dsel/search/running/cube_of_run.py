@@ -16,10 +16,10 @@ from dsel.results.cube import make_cube, read_counts, with_criteria
 from dsel.results.records import to_record
 from dsel.runtime.versions import installed_versions
 from dsel.search.engine.counts import SearchCounts
-from dsel.search.run_context.planned_search import PlannedSearch
-from dsel.search.run_context.run_description import RunDescription
+from dsel.search.planned_search import PlannedSearch
 from dsel.search.running.count_chosen import ChosenModels
 from dsel.search.running.procedures import FunctionEstimator
+from dsel.search.running.run_description import RunDescription
 
 TOKEN: Final = "content_token"
 """Attribute of a search's cube: a hash of its counts, grid and order."""

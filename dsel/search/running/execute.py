@@ -41,13 +41,7 @@ from dsel.search.outcomes.outcome import (
     warn_that_models_are_lost,
     write_outcome,
 )
-from dsel.search.run_context.planned_search import PlanFacts, PlannedSearch
-from dsel.search.run_context.run import (
-    Run,
-    RunOptions,
-    make_outcome,
-    row_tokens,
-)
+from dsel.search.planned_search import PlanFacts, PlannedSearch
 from dsel.search.running.exhaustive import refit_chosen_model, search_exhaustively
 from dsel.search.running.nested import (
     read_queried_rows,
@@ -55,6 +49,12 @@ from dsel.search.running.nested import (
     search_nested,
 )
 from dsel.search.running.procedures import FunctionEstimator
+from dsel.search.running.run import (
+    Run,
+    RunOptions,
+    make_outcome,
+    row_tokens,
+)
 from dsel.typing import Model, PathLike
 from dsel.zarr_stores import BAD_HEADER
 

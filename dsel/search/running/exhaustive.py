@@ -26,9 +26,14 @@ from dsel.search.engine.job_queue import Engine
 from dsel.search.engine.jobs import JobContext
 from dsel.search.engine.pruning import OnlyCandidate, Pruner
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.run_context.planned_search import PlannedSearch
-from dsel.search.run_context.pool_check import check_pool
-from dsel.search.run_context.run import (
+from dsel.search.planned_search import PlannedSearch
+from dsel.search.running.bound_chosen import make_choice
+from dsel.search.running.count_chosen import ChosenModels
+from dsel.search.running.cube_caveats import check_failures
+from dsel.search.running.cube_of_run import make_cube_of_run
+from dsel.search.running.fit_chosen import FittedModels
+from dsel.search.running.pool_check import check_pool
+from dsel.search.running.run import (
     RefittedModels,
     Run,
     make_outcome,
@@ -36,16 +41,11 @@ from dsel.search.run_context.run import (
     pair_evidence,
     replay_counts,
 )
-from dsel.search.run_context.run_description import (
+from dsel.search.running.run_description import (
     RunDescription,
     describe_run,
     make_data_sizes,
 )
-from dsel.search.running.bound_chosen import make_choice
-from dsel.search.running.count_chosen import ChosenModels
-from dsel.search.running.cube_caveats import check_failures
-from dsel.search.running.cube_of_run import make_cube_of_run
-from dsel.search.running.fit_chosen import FittedModels
 from dsel.search.running.select import choose
 from dsel.typing import Model
 

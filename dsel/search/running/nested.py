@@ -26,16 +26,6 @@ from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import ChosenCandidates, InnerSearches
 from dsel.search.engine.job_queue import Engine
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.run_context.pool_check import check_pool, start_pool_check
-from dsel.search.run_context.run import (
-    RefittedModels,
-    Run,
-    make_outcome,
-    open_engine,
-    pair_evidence,
-    replay_counts,
-)
-from dsel.search.run_context.run_description import RunDescription, describe_run
 from dsel.search.running.bound_chosen import make_choice
 from dsel.search.running.count_chosen import count_chosen
 from dsel.search.running.cube_caveats import check_failures
@@ -45,7 +35,17 @@ from dsel.search.running.fit_chosen import (
     choose_deployed_fold,
     fit_chosen,
 )
+from dsel.search.running.pool_check import check_pool, start_pool_check
 from dsel.search.running.procedures import unwrap_model
+from dsel.search.running.run import (
+    RefittedModels,
+    Run,
+    make_outcome,
+    open_engine,
+    pair_evidence,
+    replay_counts,
+)
+from dsel.search.running.run_description import RunDescription, describe_run
 
 if TYPE_CHECKING:
     from distributed import Client

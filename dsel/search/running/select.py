@@ -45,13 +45,13 @@ from dsel.search.design.certificate_methods import METHODS, CertificateMethod
 from dsel.search.design.expected_bounds import five_fold_disagreement
 from dsel.search.engine.counts import DataSizes
 from dsel.search.engine.pruning import margin_above
-from dsel.search.run_context.run_description import RunDescription
 from dsel.search.running.cube_caveats import (
     MOST_CANDIDATES_NAMED,
     caveats_of,
     run_caveats,
 )
 from dsel.search.running.cube_of_run import TOKEN, criterion_settings
+from dsel.search.running.run_description import RunDescription
 from dsel.typing import Options, ResultsLike
 
 CHANGED: Final = "the cube was cut, sorted or changed after the run"

@@ -24,7 +24,7 @@ from dsel.search.design.assumption_checks import (
     find_near_rows,
     two_sample_test,
 )
-from dsel.search.run_context.run_description import with_pool_facts
+from dsel.search.running.run_description import with_pool_facts
 
 
 def certified(labels, model=None):

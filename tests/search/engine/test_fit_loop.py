@@ -17,7 +17,7 @@ from dsel.search.engine.fit_loop import FitLoop
 from dsel.search.engine.inner_searches import InnerSearches
 from dsel.search.engine.jobs import FitJob, FitResult, FitStatus
 from dsel.search.engine.pruning import OnlyCandidate, PruningDecision
-from dsel.search.run_context.run import open_engine
+from dsel.search.running.run import open_engine
 from tests.executors import faulty_threads
 
 RNG = np.random.default_rng(0)

@@ -26,7 +26,7 @@ from dsel.search.engine.counts import PoolTable
 from dsel.search.engine.fit_batch import fit_splits
 from dsel.search.engine.jobs import CountJob, CountResult, UnpredictedRows
 from dsel.search.engine.pool_pass import PoolPass
-from dsel.search.run_context.run import open_engine
+from dsel.search.running.run import open_engine
 from tests.executors import faulty_threads
 
 RNG = np.random.default_rng(0)

@@ -19,11 +19,11 @@ from dsel.search.design.assumption_checks import PoolFacts
 from dsel.search.design.cv_schemes import ALL_ROWS_MODEL
 from dsel.search.engine.counts import NestedCounts, PoolTable
 from dsel.search.engine.inner_searches import ChosenCandidates, tie_ranks
-from dsel.search.run_context.run import Run, RunOptions, open_engine
-from dsel.search.run_context.run_description import describe_run
 from dsel.search.running.bound_chosen import make_choice
 from dsel.search.running.count_chosen import count_chosen
 from dsel.search.running.fit_chosen import choose_deployed_fold, fit_chosen
+from dsel.search.running.run import Run, RunOptions, open_engine
+from dsel.search.running.run_description import describe_run
 from tests.executors import faulty_threads
 
 RNG = np.random.default_rng(0)

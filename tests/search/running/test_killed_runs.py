@@ -16,9 +16,9 @@ import dsel
 from dsel.criteria import Settings
 from dsel.data.cache import process_cache
 from dsel.search.engine.exact_pruner import ExactPruner
-from dsel.search.run_context.run import open_engine
-from dsel.search.run_context.run_description import make_data_sizes
 from dsel.search.running.exhaustive import make_loop
+from dsel.search.running.run import open_engine
+from dsel.search.running.run_description import make_data_sizes
 from tests.clusters import two_workers
 
 

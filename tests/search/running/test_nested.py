@@ -35,8 +35,8 @@ from dsel.search.engine.jobs import (
     FitStatus,
     join_tokens,
 )
-from dsel.search.run_context.run import Run
 from dsel.search.running.nested import search_nested
+from dsel.search.running.run import Run
 from tests.clusters import wait_until
 from tests.estimators import Drawn
 from tests.executors import faulty_threads
@@ -342,7 +342,7 @@ def test_out__the_model_of_an_estimate_is_made_again(criterion, tmp_path):
 
 def test_out__of_other_versions_is_another_plan(tmp_path, monkeypatch):
     plan(grid={"max_depth": [2]}).run(out=tmp_path)
-    versions = "dsel.search.run_context.run.installed_versions"
+    versions = "dsel.search.running.run.installed_versions"
     monkeypatch.setattr(versions, lambda: {"numpy": "0.1"})
     with pytest.raises(ValueError, match=r"version of numpy is .* there and 0.1 now"):
         plan(grid={"max_depth": [2]}).run(out=tmp_path)

@@ -24,7 +24,7 @@ from dsel.runtime.clients import current_worker
 from dsel.runtime.tasks import is_task
 from dsel.search.design.assumption_checks import PoolFacts, PoolFindings, compare_pool
 from dsel.search.engine.jobs import JobContext
-from dsel.search.run_context.run import refuse_unreadable_store
+from dsel.search.running.run import refuse_unreadable_store
 
 if TYPE_CHECKING:
     from distributed import Client

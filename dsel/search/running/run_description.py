@@ -25,7 +25,7 @@ from dsel.results.certificate import NumberFields
 from dsel.search.design.assumption_checks import ALARM, MANY_DUPLICATES, PoolFacts
 from dsel.search.engine.counts import DataSizes
 from dsel.search.engine.jobs import JobContext
-from dsel.search.run_context.planned_search import PlanFacts
+from dsel.search.planned_search import PlanFacts
 from dsel.typing import AnyArray
 
 

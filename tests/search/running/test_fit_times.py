@@ -8,7 +8,7 @@ from sklearn.svm import SVC
 import dsel
 from dsel.search.engine.counts import FitTable
 from dsel.search.engine.jobs import FitStatus
-from dsel.search.run_context.run_progress import FitTimes
+from dsel.search.running.run_progress import FitTimes
 
 KINDS = [{"model": SVC(C=c)} for c in (1, 2)] + [{"model": LogisticRegression()}]
 

@@ -25,7 +25,7 @@ from dsel.runtime.progress import (
 )
 from dsel.search.engine.counts import FitTable
 from dsel.search.engine.fit_loop import FitLoop
-from dsel.search.run_context.planned_search import PlannedSearch
+from dsel.search.planned_search import PlannedSearch
 from dsel.typing import Options
 
 

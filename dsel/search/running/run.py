@@ -28,8 +28,8 @@ from dsel.search.engine.job_queue import Engine
 from dsel.search.engine.jobs import JobContext
 from dsel.search.outcomes.deployed_model import InputFormat
 from dsel.search.outcomes.outcome import Outcome
-from dsel.search.run_context.planned_search import PlanFacts, PlannedSearch
-from dsel.search.run_context.run_progress import RunProgress
+from dsel.search.planned_search import PlanFacts, PlannedSearch
+from dsel.search.running.run_progress import RunProgress
 from dsel.typing import Model, Options, PathLike
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 import dsel
-from dsel.search.run_context.pool_check import POOL_FACTS_KEY, check_pool
+from dsel.search.running.pool_check import POOL_FACTS_KEY, check_pool
 
 RNG = np.random.default_rng(0)
 X, POOL = RNG.normal(size=(100, 2)), RNG.normal(size=(500, 2))
