@@ -104,7 +104,7 @@ from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_caveats import check_possible_bound
 from dsel.search.planning.plan_inputs import CallerSettings
-from dsel.search.planning.plan_search import plan_for
+from dsel.search.planning.plan_search import plan_with_options
 from dsel.search.running.execute import check_out
 from dsel.typing import AnyArray
 
@@ -427,7 +427,7 @@ def make_plan(options: SelectOptions, inputs: SelectInputs) -> Plan:
         queried_pool=inputs.queried_pool if options.queries else None,
     )
     with _name_lines(options.labeled, np.asarray(table.y), options.text):
-        plan = plan_for(
+        plan = plan_with_options(
             inputs.estimator,
             inputs.grid,
             inputs.X,

@@ -9,10 +9,11 @@ from dsel.arrays import ArrayLike, Estimator, RandomState
 from dsel.candidates import Grid
 from dsel.checks import check_integer, check_truth, explain_unknown
 from dsel.criteria import get_criterion
+from dsel.data.labeled import one_column
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_inputs import CallerSettings
-from dsel.search.planning.plan_search import plan_for
+from dsel.search.planning.plan_search import plan_with_options
 from dsel.typing import Options, PathLike
 
 if TYPE_CHECKING:
@@ -205,4 +206,7 @@ def plan_covalidation(
         random_state=random_state,
         fit_params=fit_params,
     )
-    return plan_for(estimator, param_grid, X, y, pool, search_options, caller_settings)
+    y = one_column(y)
+    return plan_with_options(
+        estimator, param_grid, X, y, pool, search_options, caller_settings
+    )

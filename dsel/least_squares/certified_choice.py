@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from dsel import names
 from dsel.arrays import ArrayLike, Floats, Integers
 from dsel.checks import check_choice, raise_first
+from dsel.data.labeled import one_column
 from dsel.data.splits import Split
 from dsel.errors import Words, rename_in_errors
 from dsel.least_squares.closed_form import EPS
@@ -36,7 +37,7 @@ from dsel.search.engine.inner_searches import InnerSearches
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import Plan
 from dsel.search.planning.plan_inputs import CallerSettings
-from dsel.search.planning.plan_search import plan_for
+from dsel.search.planning.plan_search import plan_with_options
 from dsel.search.running.cube_of_run import TOKEN
 from dsel.search.running.nested import certify_choices, make_pair_results
 from dsel.search.running.pool_check import check_pool
@@ -130,11 +131,11 @@ def plan_certified_search(
         for lam in regularizations.tolist()
     ]
     axes = axes_of(widths, regularizations, candidates)
-    plan: Plan = rename_in_errors(WORDS_OF_LEAST_SQUARES)(plan_for)(
+    plan: Plan = rename_in_errors(WORDS_OF_LEAST_SQUARES)(plan_with_options)(
         KernelLeastSquares(penalty=search.penalty, fit_intercept=search.fit_intercept),
         [{name: [value] for name, value in params.items()} for params in candidates],
         X,
-        y,
+        one_column(y),
         pool,
         SearchOptions(
             certificate=search.certificate,

@@ -3,8 +3,8 @@
 How ``SemiSupervisedSearchCV.fit(X, y, pool=)`` becomes a bound:
 
 1. `facade.SemiSupervisedSearchCV.fit` passes its options on, as one record
-2. `planning.plan_search.make_plan` checks them and decides what will be done; nothing
-   is fitted
+2. `planning.plan_search.plan_with_options` checks them and decides what will be done;
+   nothing is fitted
 3. `running.execute.execute` opens the store, and only reads it if its run has ended
 4. `running.nested.search_nested` opens the executor and makes the other steps; next to
    the fits `design.assumption_checks.compare_pool` compares the pool with the labeled

@@ -37,7 +37,7 @@ from dsel.search.outcomes.intervals import predict_interval
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import run_unseen
 from dsel.search.planning.plan_inputs import CallerSettings
-from dsel.search.planning.plan_search import make_plan
+from dsel.search.planning.plan_search import plan_with_options
 from dsel.search.running.run import RunOptions
 from dsel.typing import (
     AnyArray,
@@ -345,7 +345,7 @@ class SemiSupervisedSearchCV(
             groups=group_keys,
             baseline=baseline,
         )
-        plan = make_plan(
+        plan = plan_with_options(
             self.estimator, self.param_grid, X, y, pool, options, CallerSettings()
         )
         # The plan has checked the rows; `validate_data` sets the number and names of

@@ -16,6 +16,7 @@ from sklearn.model_selection import KFold
 
 from dsel.arrays import Estimator, RandomState
 from dsel.checks import explain_unknown, show, show_model
+from dsel.data.labeled import one_column
 from dsel.errors import Words, rename_in_errors
 from dsel.families.estimator_kinds import is_fitted
 from dsel.losses.protocols import Loss
@@ -28,7 +29,7 @@ from dsel.search.design.search_options import SearchOptions
 from dsel.search.outcomes.outcome import Outcome
 from dsel.search.planning.plan import run_unseen
 from dsel.search.planning.plan_inputs import CallerSettings
-from dsel.search.planning.plan_search import plan_for
+from dsel.search.planning.plan_search import plan_with_options
 from dsel.search.running.procedures import as_estimator
 from dsel.search.running.run import RunOptions
 from dsel.typing import (
@@ -308,11 +309,11 @@ def certify(
     is_estimator = callable(getattr(model, "fit", None))
     check_model(model, fit_params, is_estimator=is_estimator)
     notes = notes_on_fitted_model(model) if is_estimator else []
-    plan = rename_in_errors(WORDS_OF_CERTIFY)(plan_for)(
+    plan = rename_in_errors(WORDS_OF_CERTIFY)(plan_with_options)(
         None,
         [model if is_estimator else as_estimator(model, y, loss)],
         X,
-        y,
+        one_column(y),
         pool,
         search_options,
         CallerSettings(caveats=tuple(notes)),

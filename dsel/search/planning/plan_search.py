@@ -214,28 +214,13 @@ def plan_search(
         n_queries=n_queries,
         baseline=baseline,
     )
-    return plan_for(estimator, param_grid, X, y, pool, search_options, CallerSettings())
-
-
-def plan_for(
-    estimator: Estimator | None,
-    param_grid: Grid,
-    X: RowsLike,
-    y: LabelsLike,
-    pool: PoolLike,
-    search_options: SearchOptions,
-    caller_settings: CallerSettings,
-) -> Plan:
-    """Plan a search, as `plan_search` does, for a system that knows more about it."""
-    rows, group_keys, _ = take_groups(X, search_options.groups)
-    search_options = replace(search_options, groups=group_keys)
     y = one_column(y)
-    return make_plan(
-        estimator, param_grid, rows, y, pool, search_options, caller_settings
+    return plan_with_options(
+        estimator, param_grid, X, y, pool, search_options, CallerSettings()
     )
 
 
-def make_plan(
+def plan_with_options(
     estimator: Estimator | None,
     param_grid: Grid,
     X: RowsLike,
@@ -246,10 +231,13 @@ def make_plan(
 ) -> Plan:
     """Plan a search, as `plan_search` does, with all of its options in one record.
 
-    `X` has no column of groups any more.
+    `caller_settings` are what a system knows of its search and no option expresses. A
+    table of one column as `y` is read with a warning, as scikit-learn has it for
+    estimators.
     """
-    search_options = search_options.check_values()
-    search_inputs = read_inputs(estimator, param_grid, X, y, search_options)
+    rows, group_keys, _ = take_groups(X, search_options.groups)
+    search_options = replace(search_options, groups=group_keys).check_values()
+    search_inputs = read_inputs(estimator, param_grid, rows, y, search_options)
     # The pool is opened first, since some certificates need one.
     divided_pool = divide_pool(pool, search_inputs, search_options.max_pool_rows)
     request = SchemeRequest(

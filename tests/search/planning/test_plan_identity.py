@@ -18,7 +18,7 @@ from dsel.kernels import KERNELS
 from dsel.search.design.certificate_methods import METHODS
 from dsel.search.design.search_options import SearchOptions
 from dsel.search.planning.plan_inputs import CallerSettings
-from dsel.search.planning.plan_search import plan_for
+from dsel.search.planning.plan_search import plan_with_options
 
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = (X[:, 0] > 0).astype(int)
@@ -156,7 +156,9 @@ def test_notes__are_about_candidates_that_another_run_cannot_recognize(values, w
 def test_with_leave_one_out__equals_the_plan_of_a_caller_that_wants_these_errors():
     options = {"certificate": "cv_bound", "random_state": 0}
     grid, facts = {"max_depth": [1, 2]}, CallerSettings(leave_one_out=True)
-    wanted = plan_for(TREE, grid, X, Y, X[:30] + 0.01, SearchOptions(**options), facts)
+    wanted = plan_with_options(
+        TREE, grid, X, Y, X[:30] + 0.01, SearchOptions(**options), facts
+    )
     added = dsel.plan_search(TREE, grid, X, Y, X[:30] + 0.01, **options)
     added = added.with_leave_one_out()
     schemes = added.search.scheme, wanted.search.scheme
