@@ -48,9 +48,9 @@ def test_signature__has_the_names_of_the_source(signatures, subject, words, retu
 PUBLIC = {
     f"{owner.__name__}.{name}": getattr(owner, name)
     for owner in (dsel, dsel.bounds, dsel.losses, dsel.least_squares, Outcome)
-    for name in (getattr(owner, "__all__", None) or vars(owner))
+    for name in (getattr(owner, "__all__", None) or dir(owner))
+    if not name.startswith("_") and callable(getattr(owner, name))
     if getattr(getattr(owner, name), "__module__", "").startswith("dsel")
-    if callable(getattr(owner, name)) and not name.startswith("_")
 }
 
 

@@ -312,3 +312,13 @@ def read_model(place: Place, file: str, trusted: Sequence[str]) -> Any:
             DselWarning,
         )
     return model
+
+
+def warn_that_models_are_lost(reason: str, place: object) -> None:
+    """Warn that a store does not keep the models of an outcome."""
+    warn(
+        f"models cannot be kept in `out` {place}: {reason}. Results and certificates "
+        f"are kept; predict before this process ends, or change the estimator and "
+        f"search in another `out`.",
+        DselWarning,
+    )

@@ -15,6 +15,7 @@ from dsel.results.row_hashes import hash_keys
 from dsel.runtime.tasks import Inputs, Output
 from dsel.search.outcomes.promises import Promises
 from dsel.search.outcomes.table_rows import TableRows, read_table_slice
+from dsel.typing import GroupsLike, LabelsLike
 
 SEED: Final = 0
 """Seed of the sample and the forest of the two-sample test: the same each time."""
@@ -32,6 +33,20 @@ class NewLabels:
     groups: Any = None
     """Column with the key of each row's group, or these keys; None without groups."""
     groups_option: str = "`groups`"
+
+    @classmethod
+    def of(
+        cls, y: LabelsLike | None, target: str | LabelsLike | None, groups: GroupsLike
+    ) -> "NewLabels":
+        """Return the labels of the arguments of `monitor`, of which one has them."""
+        if target is not None and y is not None:
+            raise ValueError(
+                "`target` names a column of labels, and `y` holds labels, too; leave "
+                "one of them out."
+            )
+        if target is not None and not isinstance(target, str):
+            target, y = None, target
+        return cls(target, None if y is None else check_new_labels(y), groups=groups)
 
     @property
     def argument(self) -> str:

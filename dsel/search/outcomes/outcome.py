@@ -1,38 +1,24 @@
-"""The result of a search: its cube, choice, certificates and models."""
+"""The result of a search: its cube and choice, and the models, with what uses them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property, partial
-from math import isfinite
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Never, NoReturn, overload
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
-from sklearn.utils.metaestimators import available_if
 
-from dsel.arrays import ArrayLike, Floats
-from dsel.cards import ShownRow, render_card
-from dsel.checks import attribute_error, check_choice, explain_unknown
+from dsel.cards import render_card
+from dsel.checks import explain_unknown
 from dsel.data.labeled import LabeledRows
-from dsel.data.lazy import apply_by_block, score_predictions
-from dsel.errors import DselWarning, GuaranteeWarning, Words, rename_in_errors, warn
-from dsel.families.predictions import flat_predictions
+from dsel.errors import GuaranteeWarning, rename_in_errors, warn
 from dsel.losses.protocols import Loss
 from dsel.names import CHOICE, N_LABELED
-from dsel.old_names import names_of
 from dsel.option_values import MONITOR_LEVEL
-from dsel.results import BoundedModel, Certificate, Choice
-from dsel.results.baseline_comparison import BaselineComparison
-from dsel.results.certificate_texts import ESTIMATE
-from dsel.results.choice import NAMES_IN_OUTCOME
-from dsel.results.choice_parts import ByModel
-from dsel.results.choice_texts import COMPARED, NEXT
-from dsel.results.class_report import CertifiedReport
-from dsel.results.model_files import dump_model
+from dsel.results import Choice
+from dsel.results.model_files import dump_model, warn_that_models_are_lost
 from dsel.results.monitoring import MonitorReport
 from dsel.results.place import CUBE, PAIRS
 from dsel.results.queried_labels import labels_by_row_number
@@ -40,14 +26,15 @@ from dsel.results.queries import NO_QUERIES
 from dsel.results.renderings import render_lines
 from dsel.results.row_hashes import RowHashes, hash_keys, save_row_hashes
 from dsel.results.run_store import Store
-from dsel.results.tolerances import ToleranceReport
-from dsel.results.value_report import ReportByValue
 from dsel.rounded_texts import terminal_width
 from dsel.runtime.progress import check_verbose, row_progress
+from dsel.search.outcomes.certified_models import CertifiedModels
 from dsel.search.outcomes.deployed_model import Deployed, InputFormat
-from dsel.search.outcomes.intervals import predict_interval, tolerance_certificates
+from dsel.search.outcomes.intervals import tolerance_certificates
+from dsel.search.outcomes.missing_attributes import missing_attribute
 from dsel.search.outcomes.monitor import monitor_table
-from dsel.search.outcomes.new_labels import NewLabels, check_new_labels
+from dsel.search.outcomes.new_labels import NewLabels
+from dsel.search.outcomes.outcome_texts import DRAWN, rows_and_next_steps, shown_rows
 from dsel.search.outcomes.predict_table import PredictedTable, predict_table
 from dsel.search.outcomes.promises import (
     Promises,
@@ -55,6 +42,7 @@ from dsel.search.outcomes.promises import (
     disagreement_limit,
     hashes_of_column,
 )
+from dsel.search.outcomes.table_rows import WORDS_OF_PYTHON
 from dsel.typing import GroupsLike, LabelsLike, Options, PathLike, PoolLike, RowsLike
 
 if TYPE_CHECKING:
@@ -63,78 +51,14 @@ if TYPE_CHECKING:
     from dsel.accessor import ResultsPlots
 
 
-WAYS: Final[Mapping[str, str]] = {
-    "report": "dsel.write_report(outcome, path) writes a page, and `certified_report` "
-    "has the limits of each class",
-    "summary": "print(outcome) has it",
-}
-"""Ways to what users look for under these names."""
 SAVED: Final = "outcome"
 """Kind of a folder that `Outcome.save` has made: no run goes on from it."""
-OF_MODEL: Final = (
-    "classes_",
-    "decision_function",
-    "predict_log_proba",
-    "predict_proba",
-)
-"""Attributes that an outcome has if its deployed model has them."""
-OF_ROWS: Final[Mapping[str, str]] = {
-    "feature_names_in_": "the labeled rows had no names of columns",
-    "n_features_in_": "it is opened, and its folder has no number of columns",
-}
-"""Attributes that an outcome has if its labeled rows have them, with why not."""
-FITTED_PARTS: Final = ("best_estimator_", "estimator_", "regressor_", "model_")
-"""Attributes in which searches, wrappers and functions keep the model that they fit."""
-WORDS_OF_PYTHON: Final[Words] = {
-    "; build the pool from its text file, `dsel pool build --like` the labeled table": (
-        "; write texts there, too, such as by astype(str)"
-    ),
-    ", or leave the columns out by --drop": "",
-    "name its encoding by --encoding": (
-        "read it by pandas.read_csv(..., dtype=str, encoding=...) with its encoding"
-    ),
-    "name it by --sep": "read it by pandas.read_csv(..., dtype=str, sep=...)",
-    "write --sep ": "read it by pandas.read_csv(..., dtype=str) with sep=",
-    ", and --sep , if not": "",
-    ", leave --sep out": ", read it by pandas.read_csv(..., dtype=str) with this sep",
-}
-"""What messages about a table name in a shell, and what a caller writes in Python."""
-DRAWN: Final = (ESTIMATE, COMPARED)
-"""Names of rows of texts that the figure of the bounds has."""
 CHECK_ROWS: Final = 200
 """Labeled rows for which a model must predict the same after it was read back."""
 
 
-def code_of_attribute(model: Any, name: str, path: str) -> str:
-    """Return the code that reads an attribute of a fitted model, or of a part of it.
-
-    `path` is the code of the model. "" if no part has the attribute.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import Ridge
-    >>> from sklearn.pipeline import make_pipeline
-    >>> model = make_pipeline(Ridge()).fit([[0.0], [1.0]], [0.0, 1.0])
-    >>> code_of_attribute(model, "coef_", "model")
-    "model['ridge'].coef_"
-    """
-    if hasattr(model, name):
-        return f"{path}.{name}"
-    parts = {f"{path}.{part}": getattr(model, part, None) for part in FITTED_PARTS}
-    if isinstance(model, Pipeline):
-        steps = reversed(model.steps)
-        parts = {f"{path}[{step!r}]": part for step, part in steps}
-    found = (code_of_attribute(part, name, way) for way, part in parts.items() if part)
-    return next(filter(None, found), "")
-
-
-def _model_has(method: str) -> Callable[["Outcome"], bool]:
-    """Return a check whether the deployed model has a method, as scikit-learn's."""
-    return lambda outcome: callable(getattr(outcome.model, method))
-
-
 @dataclass(frozen=True, repr=False)
-class Outcome:
+class Outcome(CertifiedModels):
     """The result of a search.
 
     A pickle or a copy of an outcome has the fitted models, but no labeled rows: its
@@ -184,13 +108,14 @@ class Outcome:
         return {
             **state,
             "labeled": None,
-            "labeled_hashes": self._labeled_hashes,
+            "labeled_hashes": self._row_hashes,
             "group_keys": None,
             "make_models": make_models,
         }
 
     @property
-    def _labeled_hashes(self) -> RowHashes | None:
+    def _row_hashes(self) -> RowHashes | None:
+        """Hashes of the labeled rows and the keys of their groups; None if unknown."""
         if self.labeled is None:
             return self.labeled_hashes
         return RowHashes.of(self.labeled, self.group_keys)
@@ -203,86 +128,7 @@ class Outcome:
         return None if self.labeled_hashes is None else self.labeled_hashes.groups
 
     def __getattr__(self, name: str) -> NoReturn:
-        end = ""
-        if name in OF_MODEL:  # the model lacks it
-            end = f"; {type(self.model).__name__} has none."
-        elif name in OF_ROWS:
-            raise AttributeError(
-                f"an outcome has no attribute {name!r}: {OF_ROWS[name]}."
-            )
-        elif path := self._path_in_model(name):
-            end = f"; it is `{path}` here."
-        elif name in NAMES_IN_OUTCOME:
-            end = f"; it is `{NAMES_IN_OUTCOME[name].removeprefix('outcome.')}` here."
-        elif name in WAYS:
-            end = f"; {WAYS[name]}."
-        elif not name.startswith("_") and name in names_of(Choice):
-            end = f"; it is `choice.{name}` here."
-        raise attribute_error("an outcome", name, names_of(type(self)), end)
-
-    def _path_in_model(self, name: str) -> str:
-        """Return the code that reads what `fit` has set in the model; "" if it is not.
-
-        A search that was certified as it is has its own `cv_results_`.
-        """
-        if not name.endswith("_") or name.startswith("_"):
-            return ""
-        with suppress(Exception):  # a stored model may need types that are not trusted
-            return code_of_attribute(self.model, name, "model")
-        return ""
-
-    @cached_property
-    def bounded_models(self) -> Mapping[str, BoundedModel]:
-        """The models of the search, ``one_fold`` and ``all_rows``, with their reports.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.svm import SVC
-        >>> from dsel import plan_search
-        >>> X, y = load_iris(return_X_y=True)
-        >>> outcome = plan_search(SVC(), {"C": [1, 10]}, X, y, random_state=0).run()
-        >>> made = outcome.bounded_models["one_fold"]
-        >>> made.certificate.certified, made.params, made.model.C
-        (True, {'C': 10}, 10)
-        """
-        return ByModel(
-            (name, replace(model, load_model=partial(self._load_model, name)))
-            for name, model in self.choice.bounded_models.items()
-        )
-
-    def _load_model(self, name: str) -> Any:
-        return self.models[name]
-
-    @property
-    def certificates(self) -> Mapping[str, Certificate]:
-        """The bound of each model: ``one_fold``, ``all_rows``."""
-        return self.choice.certificates
-
-    @property
-    def certificate(self) -> Certificate:
-        """The certificate of the deployed model."""
-        return self.choice.certificate
-
-    @property
-    def bound(self) -> float:
-        """The bound of the deployed model: ``certificate.bound``, NaN without one."""
-        return self.certificate.bound
-
-    @property
-    def best_params_(self) -> Options:
-        """Parameters of the deployed model, as scikit-learn's searches name them."""
-        return self.choice.params
-
-    @property
-    def best_estimator_(self) -> Any:
-        """The deployed model, `model`, as scikit-learn's searches name it."""
-        return self.model
-
-    @property
-    def baseline(self) -> BaselineComparison | None:
-        """Comparison of the deployed model with the baseline; None without one."""
-        return self.choice.baseline
+        raise missing_attribute(self, name)
 
     @property
     def seed(self) -> int | None:
@@ -292,25 +138,6 @@ class Outcome:
         """
         text = str(self.results.attrs.get("seed", ""))
         return int(text) if text.isdecimal() else None
-
-    @cached_property
-    def models(self) -> Mapping[str, Any]:
-        """The certified fitted models, by name.
-
-        If the run had ended before, without stored models, they are fitted and counted
-        again.
-
-        Raises
-        ------
-        RuntimeError
-            If a model that was fitted again differs from the counted one.
-        """
-        return ByModel(self.make_models())
-
-    @property
-    def model(self) -> Any:
-        """The deployed model."""
-        return self.models[self.choice.deploy]
 
     @property
     def plot(self) -> "ResultsPlots":
@@ -454,75 +281,6 @@ class Outcome:
         results = self.results.assign_attrs({CHOICE: choice.to_json()})
         return replace(self, results=results, choice=choice)
 
-    def certified_report(
-        self, deploy: str | None = None
-    ) -> CertifiedReport | ToleranceReport:
-        """Return recall and precision of every class with limits, and the error.
-
-        For regressors return tolerances, the distances that fractions of the
-        predictions keep.
-
-        Parameters
-        ----------
-        deploy
-            ``one_fold`` or ``all_rows``; by default the deployed model.
-
-        Returns
-        -------
-        CertifiedReport or ToleranceReport
-            Printed, it is a table; `to_dataframe` has its numbers. All limits hold at
-            once, and with the bounds of the search.
-
-        Raises
-        ------
-        ValueError
-            If the plan had no ``report``: it must be declared before the run.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.svm import SVC
-        >>> X, y = load_iris(return_X_y=True)
-        >>> from dsel import certify
-        >>> outcome = certify(SVC(), X, y, report=True, random_state=0)
-        >>> outcome.certified_report().classes
-        (0, 1, 2)
-        """
-        return self.choice.report(deploy)
-
-    def report_by_value(self, deploy: str | None = None) -> ReportByValue:
-        """Return the error for each value of the column that the plan reports by.
-
-        Parameters
-        ----------
-        deploy
-            ``one_fold`` or ``all_rows``; by default the model that is deployed.
-
-        Returns
-        -------
-        ReportByValue
-            Printed, it is a table; `to_dataframe` has ``error``, ``error_at_most`` and
-            ``rows`` by value. All limits hold at once.
-
-        Raises
-        ------
-        ValueError
-            If the plan had no ``report_by``: it must be declared before the run.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_digits
-        >>> from sklearn.svm import SVC
-        >>> from dsel import plan_search
-        >>> X, y = load_digits(return_X_y=True, as_frame=True)
-        >>> X["ward"] = [1, 2, 2] * 599
-        >>> outcome = plan_search(
-        ...     SVC(), {"C": [1]}, X, y, report_by="ward", random_state=0).run()
-        >>> outcome.report_by_value().to_dataframe().error_at_most.round(2).tolist()
-        [0.09, 0.04]
-        """
-        return self.choice.report_by_value(deploy)
-
     @overload
     def predict_table(
         self,
@@ -619,9 +377,7 @@ class Outcome:
         ...     pd.read_csv(made.path).columns.to_list()
         ['row', 'label']
         """
-        name = check_choice(
-            deploy or self.choice.deploy, "deploy", tuple(self.certificates)
-        )
+        name = self._name_model(deploy)
         deployed = Deployed.of(
             name,
             self.models[name],
@@ -719,16 +475,7 @@ class Outcome:
         >>> print(outcome.monitor(X[2000:] + 1.0).tests[0].result)
         refuted
         """
-        if target is not None and y is not None:
-            raise ValueError(
-                "`target` names a column of labels, and `y` holds labels, too; leave "
-                "one of them out."
-            )
-        if target is not None and not isinstance(target, str):
-            target, y = None, target
-        labels = NewLabels(
-            target, None if y is None else check_new_labels(y), groups=groups
-        )
+        labels = NewLabels.of(y, target, groups)
         known, group_hashes = self.labeled, self._group_hashes
         if labeled is not None:
             # A run of an older version stored no hashes of keys.
@@ -738,7 +485,7 @@ class Outcome:
                 labeled,
                 self.input_format,
                 int(self.results[N_LABELED]),
-                self._labeled_hashes,
+                self._row_hashes,
             )
             known = passed if known is None else known
         promises = Promises(
@@ -808,262 +555,16 @@ class Outcome:
             if store.outcome is None:  # else it is there already
                 write_outcome(self, store)
 
-    def predict(self, X: ArrayLike, *, deploy: str | None = None) -> NDArray[Any]:
-        """Predict labels, or numbers of a regressor; lazily for a Dask collection.
-
-        `predict_table` reads a file, and writes one.
-
-        Parameters
-        ----------
-        X
-            Rows with the columns of the labeled rows, shape (n_rows, n_columns). Those
-            of a data frame are found by their names, and others are left out.
-        deploy
-            ``one_fold`` or ``all_rows``; by default the model that is deployed.
-
-        Returns
-        -------
-        ndarray or dask.array.Array
-            One prediction for each row, shape (n_rows,).
-
-        Raises
-        ------
-        TypeError
-            If `X` is no table of rows, such as a path.
-        ValueError
-            If `deploy` is no model of this outcome, or a column is missing in `X`.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.svm import SVC
-        >>> from dsel import plan_search
-        >>> X, y = load_iris(return_X_y=True)
-        >>> outcome = plan_search(SVC(), {"C": [1, 10]}, X, y, random_state=0).run()
-        >>> outcome.predict(X[:3]).tolist()
-        [0, 0, 0]
-        """
-        return self._call("predict", X, deploy)
-
-    @available_if(_model_has("predict_proba"))
-    def predict_proba(self, X: ArrayLike, *, deploy: str | None = None) -> Floats:
-        """Return probabilities of `classes_`; lazily for a Dask collection.
-
-        Parameters
-        ----------
-        X, deploy
-            As for `predict`.
-
-        Returns
-        -------
-        ndarray or dask.array.Array
-            Shape (n_rows, n_classes). No bound is about them.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.naive_bayes import GaussianNB
-        >>> from dsel import certify
-        >>> X, y = load_iris(return_X_y=True)
-        >>> certify(GaussianNB(), X, y, random_state=0).predict_proba(X[:2]).shape
-        (2, 3)
-        """
-        return self._call("predict_proba", X, deploy)
-
-    @available_if(_model_has("predict_log_proba"))
-    def predict_log_proba(self, X: ArrayLike, *, deploy: str | None = None) -> Floats:
-        """Return logarithms of the probabilities of `classes_`.
-
-        Parameters
-        ----------
-        X, deploy
-            As for `predict`.
-        """
-        return self._call("predict_log_proba", X, deploy)
-
-    @available_if(_model_has("decision_function"))
-    def decision_function(self, X: ArrayLike, *, deploy: str | None = None) -> Floats:
-        """Return scores of `classes_`; lazily for a Dask collection.
-
-        Parameters
-        ----------
-        X, deploy
-            As for `predict`.
-        """
-        return self._call("decision_function", X, deploy)
-
-    def score(
-        self,
-        X: ArrayLike,
-        y: LabelsLike,
-        sample_weight: ArrayLike | None = None,
-        *,
-        deploy: str | None = None,
-    ) -> float:
-        """Return the accuracy of the deployed model, or R^2 of a regressor.
-
-        It is a number about these rows. `monitor` tests whether they refute a bound.
-
-        Parameters
-        ----------
-        X, y
-            Rows and their labels, or numbers.
-        sample_weight
-            Weight of each row, shape (n_rows,); None for equal ones.
-        deploy
-            ``one_fold`` or ``all_rows``; by default the model that is deployed.
-
-        Returns
-        -------
-        float
-            Accuracy in [0, 1], or R^2, at most 1: an estimate, with no bound.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.svm import SVC
-        >>> from dsel import certify
-        >>> X, y = load_iris(return_X_y=True)
-        >>> outcome = certify(SVC(), X[::2], y[::2], random_state=0)
-        >>> round(outcome.score(X[1::2], y[1::2]), 2)
-        0.97
-        """
-        predicted = np.asarray(self.predict(X, deploy=deploy))
-        return score_predictions(self.model, y, predicted, sample_weight)
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """Labels of the deployed model, in the order of its probabilities.
-
-        A class that none of its training rows has is missing. Regressors have none.
-        """
-        return np.asarray(self.model.classes_)
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of columns of the labeled rows, if the folder of an outcome has it."""
-        if self.input_format.n_columns is None:
-            raise AttributeError  # `__getattr__` says why
-        return self.input_format.n_columns
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Names of their columns, if these are texts, as scikit-learn has them."""
-        if self.input_format.columns is None:
-            raise AttributeError  # `__getattr__` says why
-        return np.array(self.input_format.columns, dtype=object)
-
-    def _call(self, method: str, X: ArrayLike, deploy: str | None) -> NDArray[Any]:
-        """Return what a method of a model returns, lazily for a Dask collection."""
-        names = tuple(self.certificates)
-        name = check_choice(deploy or self.choice.deploy, "deploy", names)
-        function, input_format = getattr(self.models[name], method), self.input_format
-
-        def call(rows: Any) -> NDArray[Any]:
-            values = input_format.call(function, rows)
-            # Probabilities of a single class are a column, too.
-            return (
-                flat_predictions(values) if method == "predict" else np.asarray(values)
-            )
-
-        results: NDArray[Any] = apply_by_block(call, X)
-        return results
-
-    def predict_interval(self, X: ArrayLike, *, deploy: str | None = None) -> Floats:
-        """Return an interval for the target of each row, of a certified regressor.
-
-        It is lazy for a Dask collection.
-
-        Intervals of the model ``one_fold`` all have the same width: prediction minus
-        and plus the certified tolerance. For ``all_rows`` the distance of both models'
-        predictions is added, so that the width depends on the row.
-
-        Parameters
-        ----------
-        X
-            Rows with the columns of the labeled rows, shape (n_rows, n_columns). Those
-            of a data frame are found by their names, and others are left out.
-        deploy
-            ``one_fold`` or ``all_rows``; by default the model that is deployed.
-
-        Returns
-        -------
-        ndarray or dask.array.Array
-            Lower and upper ends, shape (n_rows, 2), rounded outward. Infinite if there
-            were too few labeled rows for a tolerance.
-
-        Raises
-        ------
-        ValueError
-            If no tolerance is certified, as for classifiers.
-
-        Notes
-        -----
-        Guarantee: with probability at least ``1 - delta`` over labeled rows, the share
-        of new rows whose target lies between the ends is at least that of the loss,
-        0.9 by default; for both models at once, and with the bounds of the search.
-        Assumes: what the certificate lists.
-        Source: :func:`dsel.bounds.tolerance_limit`; for the model of all rows the
-        triangle inequality, row by row, which needs no pool.
-
-        Examples
-        --------
-        >>> from sklearn.datasets import load_diabetes
-        >>> from sklearn.linear_model import Ridge
-        >>> from dsel import plan_search
-        >>> X, y = load_diabetes(return_X_y=True)
-        >>> plan = plan_search(Ridge(), {"alpha": [0.1, 1]}, X, y, random_state=0)
-        >>> low, high = plan.run().predict_interval(X).T
-        >>> bool(((low <= y) & (y <= high)).mean() > 0.9)
-        True
-        """
-        if deploy is not None:
-            check_choice(deploy, "deploy", tuple(self.certificates))
-        choice, models, input_format = self.choice, self.models, self.input_format
-
-        def interval(rows: Any) -> Floats:
-            return predict_interval(choice, models, rows, deploy)
-
-        intervals: Floats = apply_by_block(partial(input_format.call, interval), X)
-        return intervals
-
     def __str__(self) -> str:
-        return render_lines(self._shown_rows(), terminal_width())
+        return render_lines(shown_rows(self.choice), terminal_width())
 
     # A prompt and a notebook also show next steps; `print` shows the result only.
     def __repr__(self) -> str:
-        return render_lines(self._rows_and_next_steps(), terminal_width())
+        return render_lines(rows_and_next_steps(self.choice), terminal_width())
 
     def _repr_html_(self) -> str:
         figure = self.results.dsel.bounds_svg()
-        return render_card(self._rows_and_next_steps(), figure, drawn=DRAWN)
-
-    def _rows_and_next_steps(self) -> list[ShownRow]:
-        """Return all rows, with the next steps together at the end."""
-        steps = [(NEXT, "; ".join(self._next_calls))]
-        return sorted([*self._shown_rows(), *steps], key=lambda row: row[0] == NEXT)
-
-    def _shown_rows(self) -> list[ShownRow]:
-        """Return the rows of the choice, and where a number that is no bound is."""
-        shown_rows = list(self.choice.shown_rows())
-        bound = self.certificate
-        if not bound.certified and isfinite(bound.number):
-            text = "`certificate.number` has it, and `certificate.bound` is NaN"
-            shown_rows.append(("Number", text))
-        return shown_rows
-
-    @property
-    def _next_calls(self) -> list[str]:
-        """Calls that run as they are printed, where `X_new` are new rows."""
-        calls = ["`predict(X_new)`", "`plot()`", "`save('folder')`"]
-        queries = self.choice.queries
-        if queries is not None and queries.labels is None:
-            calls.insert(
-                0, "`query_rows()`, label these, then `certify_with_labels(labels)`"
-            )
-        if any(b.certified and not b.says_nothing for b in self.certificates.values()):
-            calls.append("`monitor(X_new)` tests the bound on new rows")
-        return calls
+        return render_card(rows_and_next_steps(self.choice), figure, drawn=DRAWN)
 
 
 def write_outcome(
@@ -1080,11 +581,8 @@ def write_outcome(
         store.save(PAIRS, outcome.pair_results)
     if outcome.pool_rows is not None:
         store.save_rows(outcome.pool_rows)
-    if outcome.labeled is not None:
-        rows_and_groups = RowHashes.of(outcome.labeled, outcome.group_keys)
-        save_row_hashes(store.place, rows_and_groups)
-    elif outcome.labeled_hashes is not None:
-        save_row_hashes(store.place, outcome.labeled_hashes)
+    if (row_hashes := outcome._row_hashes) is not None:
+        save_row_hashes(store.place, row_hashes)
     known = outcome.labeled
     rows = None if known is None else known.take(slice(CHECK_ROWS))
     reasons = {}
@@ -1104,16 +602,6 @@ def write_outcome(
             "identity": dict(outcome.identity),
             "group_column": outcome.group_column,
         }
-    )
-
-
-def warn_that_models_are_lost(reason: str, place: object) -> None:
-    """Warn that a store does not keep the models of an outcome."""
-    warn(
-        f"models cannot be kept in `out` {place}: {reason}. Results and certificates "
-        f"are kept; predict before this process ends, or change the estimator and "
-        f"search in another `out`.",
-        DselWarning,
     )
 
 

@@ -28,7 +28,7 @@ from dsel.data.text_tables import (
     read_ahead,
     text_source,
 )
-from dsel.errors import rename_in_errors
+from dsel.errors import Words, rename_in_errors
 from dsel.runtime.clients import count_threads
 from dsel.runtime.submission import results_in_order
 from dsel.runtime.tasks import Inputs, Output, Task, Work
@@ -46,6 +46,20 @@ BLOCK_ROWS: Final = (2**14, 2**17)
 scikit-learn take about 10 ms for a call with any number of rows."""
 BLOCK_CELLS: Final = 2**22
 """Approximate number of values of a task."""
+WORDS_OF_PYTHON: Final[Words] = {
+    "; build the pool from its text file, `dsel pool build --like` the labeled table": (
+        "; write texts there, too, such as by astype(str)"
+    ),
+    ", or leave the columns out by --drop": "",
+    "name its encoding by --encoding": (
+        "read it by pandas.read_csv(..., dtype=str, encoding=...) with its encoding"
+    ),
+    "name it by --sep": "read it by pandas.read_csv(..., dtype=str, sep=...)",
+    "write --sep ": "read it by pandas.read_csv(..., dtype=str) with sep=",
+    ", and --sep , if not": "",
+    ", leave --sep out": ", read it by pandas.read_csv(..., dtype=str) with this sep",
+}
+"""What messages about a table name in a shell, and what a caller writes in Python."""
 
 
 class TableRows(Protocol):

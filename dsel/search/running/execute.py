@@ -31,16 +31,13 @@ from dsel.results.model_files import (
     dump_model,
     script_types,
     untrusted_types,
+    warn_that_models_are_lost,
 )
 from dsel.results.place import CUBE, PAIRS, Place, check_claim
 from dsel.results.query_files import read_labeled_result
 from dsel.results.run_store import Store, check_names, read_query_rows
 from dsel.runtime.progress import progress_display
-from dsel.search.outcomes.outcome import (
-    Outcome,
-    warn_that_models_are_lost,
-    write_outcome,
-)
+from dsel.search.outcomes.outcome import Outcome, write_outcome
 from dsel.search.planned_search import PlanFacts, PlannedSearch
 from dsel.search.running.exhaustive import refit_chosen_model, search_exhaustively
 from dsel.search.running.nested import (
