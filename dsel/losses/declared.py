@@ -221,20 +221,13 @@ class DeclaredLosses:
             self.divide_among_losses(planned_delta.model_delta).main_delta
         )
 
-    def bound(
-        self, evidence: Evidence, planned_delta: PlannedDelta, fold: int
-    ) -> LossBounds:
-        """Bound the main loss; together with the numbers of reports, all at once.
-
-        The model of `fold` is deployed. Limits of the main loss may have chosen it.
-        """
-        division = self.main_division(planned_delta)
-        return bound_models(self.main, evidence, division, fold)
-
     def bound_report_losses(
         self, evidence: Evidence, planned_delta: PlannedDelta, fold: int
     ) -> tuple[LossBounds, ...]:
-        """Bound the `report_losses`; arguments as of `bound`."""
+        """Bound the `report_losses`, all at once, and together with the main loss.
+
+        The model of `fold` is deployed. Limits of the main loss may have chosen it.
+        """
         delta = self.divide_among_losses(planned_delta.model_delta).reported_delta
         division = planned_delta.division_of(delta)
         return tuple(

@@ -81,18 +81,19 @@ def test_bounds__of_a_fold_are_of_that_fold_and_need_no_pool():
     assert np.isnan(without.all_rows_bound)
 
 
-def bound_declared(evidence, planned):
-    return DeclaredLosses().bound(evidence, planned, 0)
+def bound_declared(evidence, planned, fold=0):
+    losses = DeclaredLosses()
+    return bound_models(losses.main, evidence, losses.main_division(planned), fold)
 
 
 def test_planned_delta__is_that_of_one_model_unless_several_are_compared():
     planned = PlannedDelta(delta=0.06, has_pool=False)
     fold, limit = nested_one_fold(ERRORS, ROWS, delta=0.06)
-    made = DeclaredLosses().bound(evidence(has_pool=False), planned, int(fold))
+    made = bound_declared(evidence(has_pool=False), planned, int(fold))
     assert made.one_fold_bound == limit
     _, third = nested_one_fold(ERRORS, ROWS, delta=0.02)
     planned = replace(planned, n_bounded=3)
-    made = DeclaredLosses().bound(evidence(has_pool=False), planned, int(fold))
+    made = bound_declared(evidence(has_pool=False), planned, int(fold))
     assert made.one_fold_bound == third
 
 

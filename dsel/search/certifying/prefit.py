@@ -28,7 +28,7 @@ from dsel.families.predictions import predict_codes_or_numbers
 from dsel.losses.by_value import find_column
 from dsel.losses.calls import count_not_finite, count_rows
 from dsel.losses.declared import DeclaredLosses, declare_losses
-from dsel.losses.joint import Evidence
+from dsel.losses.joint import Evidence, bound_models
 from dsel.losses.protocols import FoldCounts, Loss, PlannedDelta, Predictions, Rows
 from dsel.option_values import ONE_FOLD
 from dsel.results.assumptions import DECLARED, VIOLATED, Assumption, full_list
@@ -103,7 +103,8 @@ def certify_prefit(
     labeled = Rows(rows.features, rows.targets, baseline_codes)
     evidence = _count_losses(losses, labeled, predictions)
     planned_delta = PlannedDelta(delta=delta, has_pool=False)
-    bounds = losses.bound(evidence, planned_delta, 0)
+    division = losses.main_division(planned_delta)
+    bounds = bound_models(losses.main, evidence, division, 0)
     reports = ModelReports(
         losses=losses,
         evidence=evidence,

@@ -13,7 +13,7 @@ from dsel.bounds.shares import fold_deltas
 from dsel.losses.calls import count_not_finite, estimate_of_folds
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
-from dsel.losses.joint import LossBounds
+from dsel.losses.joint import LossBounds, bound_models
 from dsel.losses.protocols import Loss, PlannedDelta, PoolCounts, Statistic
 from dsel.losses.regression import Residuals
 from dsel.option_values import ALL_ROWS, ONE_FOLD
@@ -24,8 +24,8 @@ from dsel.results.certificate import NumberFields, loss_fields
 from dsel.results.loss_reports import ModelReports
 from dsel.rounded_texts import fraction_in_percent
 from dsel.search.design.certificate_methods import CertificateMethod
-from dsel.search.design.cv_schemes import ALL_ROWS_MODEL
-from dsel.search.engine.counts import SearchCounts
+from dsel.search.design.cv_schemes import ALL_ROWS_MODEL, CVScheme
+from dsel.search.engine.counts import DataSizes, SearchCounts
 from dsel.search.engine.jobs import JobContext
 from dsel.search.planned_search import PlannedSearch
 from dsel.search.running.chosen_caveats import (
@@ -50,7 +50,8 @@ from dsel.search.running.cube_caveats import (
 from dsel.search.running.fit_chosen import FittedModels
 from dsel.search.running.forecasts import (
     estimate_disagreement,
-    forecast_other_plans,
+    forecast_folds,
+    forecast_queries,
     make_queries,
 )
 from dsel.search.running.procedures import best_params, name_procedure
@@ -98,16 +99,25 @@ def make_choice(
     if not candidate_params[deployed.candidate]:
         procedure = name_procedure(chosen.models_by_name[deployed.name])
     if search.n_queries and ALL_ROWS in bounded:
-        queries = make_queries(context, planned_delta, chosen, search.n_queries)
-    forecasts = forecast_other_plans(
-        advice,
-        context,
+        queries = make_queries(
+            losses, search.classes, planned_delta, chosen, search.n_queries
+        )
+    query_forecast = advice.call_safely(
+        forecast_queries,
+        losses,
+        search.classes,
         planned_delta,
         chosen,
-        bounded[ONE_FOLD].certificate,
-        n_candidates=len(candidate_params),
-        expected_holdout=expected_holdout,
         in_groups=search.row_groups is not None,
+    )
+    fold_forecast = advice.call_safely(
+        forecast_folds,
+        losses,
+        search.scheme,
+        planned_delta,
+        len(candidate_params),
+        bounded[ONE_FOLD].certificate,
+        expected_holdout,
     )
     return Choice(
         criterion=search.criterion.name,
@@ -119,8 +129,8 @@ def make_choice(
             drop_finite_tolerances(description.caveats, losses, bounded), advice.caveats
         ),
         queries=queries,
-        forecast=forecasts.by_queries,
-        fold_forecast=forecasts.by_folds,
+        forecast=query_forecast,
+        fold_forecast=fold_forecast,
         n_candidates=len(candidate_params),
         n_folds=context.scheme.n_folds,
         five_fold_disagreement=estimate_disagreement(chosen, context.scheme.n_folds),
@@ -150,7 +160,12 @@ def bound_chosen(
     the name of the model that the plan deploys.
     """
     certificates = certify_models(
-        context, chosen, description, method=method, planned_delta=planned_delta
+        context.losses,
+        context.scheme,
+        chosen,
+        description,
+        method=method,
+        planned_delta=planned_delta,
     )
     fitted = chosen.fitted
     bounded = {}
@@ -166,7 +181,9 @@ def bound_chosen(
             deploy=deploy,
             in_groups=description.data.n_groups is not None,
         )
-        confusion = advice.call_safely(count_confusion, context, ref, model)
+        confusion = advice.call_safely(
+            count_confusion, context.labeled, context.losses, context.scheme, ref, model
+        )
         reports = ModelReports(
             losses=context.losses,
             evidence=chosen.evidence,
@@ -327,7 +344,8 @@ def _training_text(fraction_of_rows: float, n_folds: int, *, in_groups: bool) ->
 
 
 def certify_models(
-    context: JobContext,
+    losses: DeclaredLosses,
+    scheme: CVScheme,
     chosen: ChosenModels,
     description: RunDescription,
     *,
@@ -335,16 +353,12 @@ def certify_models(
     planned_delta: PlannedDelta,
 ) -> dict[str, Certificate]:
     """Return the certificates of the bounded models by name, by the main loss."""
-    loss, fitted = context.losses.main, chosen.fitted
-    fold = chosen.deployed_fold
-    bounds = context.losses.bound(chosen.evidence, planned_delta, fold)
+    loss, fitted = losses.main, chosen.fitted
+    fold, division = chosen.deployed_fold, losses.main_division(planned_delta)
+    bounds = bound_models(loss, chosen.evidence, division, fold)
     fields_by_name = {
         ONE_FOLD: fields_of_one_fold(
-            context,
-            fold,
-            bounds,
-            planned_delta,
-            in_groups=description.data.n_groups is not None,
+            scheme, fold, bounds, division.label_delta, description.data
         ),
         ALL_ROWS: fields_of_all_rows(loss, chosen.on_pool.counts_of, bounds),
     }
@@ -353,7 +367,7 @@ def certify_models(
         **fields_of_failed_folds(loss, fitted),
         "estimate": bounds.estimate,
         "divides_delta": method.bounds_all_candidates,
-        "is_holdout": context.scheme.is_holdout,
+        "is_holdout": scheme.is_holdout,
     }
     certificates = {}
     for name, ref in chosen.ref_by_name.items():
@@ -370,31 +384,25 @@ def certify_models(
 
 
 def fields_of_one_fold(
-    context: JobContext,
-    fold: int,
-    bounds: LossBounds,
-    planned_delta: PlannedDelta,
-    *,
-    in_groups: bool,
+    scheme: CVScheme, fold: int, bounds: LossBounds, label_delta: float, data: DataSizes
 ) -> NumberFields:
     """Return the fields of the certificate of the model without a fold.
 
-    One limit bounds it; only the other bound is a sum of terms.
+    One limit bounds it; only the other bound is a sum of terms. `label_delta` is that
+    of all limits on labeled rows.
     """
-    scheme = context.scheme
     split = scheme.fold_splits[fold]
     fold_delta = np.nan  # if it is all of delta
     if scheme.is_nested:
-        label_delta = context.losses.main_division(planned_delta).label_delta
         fold_delta = float(fold_deltas(label_delta, scheme.n_folds)[fold])
     return NumberFields(
         label_term=bounds.one_fold_bound,
         n_fold_rows=len(split.test_rows),
         fold_delta=fold_delta,
         trained_on=_training_text(
-            len(split.train_rows) / context.labeled.n_rows,
+            len(split.train_rows) / data.n_labeled,
             scheme.n_folds,
-            in_groups=in_groups,
+            in_groups=data.n_groups is not None,
         ),
     )
 

@@ -18,7 +18,7 @@ from dsel.families.family import error_line
 from dsel.families.predictions import predict_codes
 from dsel.losses.by_class import ClassRate, ClassTable
 from dsel.losses.declared import DeclaredLosses
-from dsel.losses.protocols import FoldCounts, Rows, Statistic, no_predictions
+from dsel.losses.protocols import FoldCounts, Loss, Rows, Statistic, no_predictions
 from dsel.option_values import ALL_ROWS
 from dsel.results import BoundedModel, Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats
@@ -331,7 +331,14 @@ def notes_on_found_rows(
     labels, losses = context.labeled.classes.tolist(), context.losses
     if len(labels) < 2 or losses.report_classes:
         return []
-    found_of = count_found_rows(context, models, fold_counts_of, one_fold.fold)
+    found_of = count_found_rows(
+        context.labeled,
+        losses.main,
+        context.scheme,
+        models,
+        fold_counts_of,
+        one_fold.fold,
+    )
     if not found_of:
         return []
     texts = list[str]()
@@ -357,7 +364,9 @@ def notes_on_found_rows(
 
 
 def count_found_rows(
-    context: JobContext,
+    labeled: LabeledRows,
+    loss: Loss,
+    scheme: CVScheme,
     models: Mapping[ModelRef, Model],
     fold_counts_of: Mapping[Statistic, FoldCounts],
     named_fold: int | None,
@@ -366,8 +375,7 @@ def count_found_rows(
 
     The model of `named_fold` is also counted alone.
     """
-    labeled, loss = context.labeled, context.losses.main
-    found_of, rare = dict[int, FoundRows](), rare_classes(labeled, context.scheme)
+    found_of, rare = dict[int, FoundRows](), rare_classes(labeled, scheme)
     if isinstance(loss, ClassRate):
         tables = loss.narrow_tables(fold_counts_of[loss.statistic].integers)
         table = tables.sum(axis=0)
@@ -376,7 +384,7 @@ def count_found_rows(
             int(table[0].sum()), int(table[0, 0]), int(table[:, 0].sum())
         )
         rare = rare[rare != code]
-    for fold, split in enumerate(context.scheme.fold_splits):
+    for fold, split in enumerate(scheme.fold_splits):
         rows = split.test_rows[np.isin(labeled.y[split.test_rows], rare)]
         y, model = labeled.y[rows], models.get(fold)
         codes = no_predictions((len(rows),), y.dtype)
@@ -435,7 +443,11 @@ def _way_of_one_candidate(estimator: Estimator, missed: str) -> str:
 
 
 def count_confusion(
-    context: JobContext, ref: ModelRef, model: Model
+    labeled: LabeledRows,
+    losses: DeclaredLosses,
+    scheme: CVScheme,
+    ref: ModelRef,
+    model: Model,
 ) -> tuple[tuple[int, ...], ...]:
     """Return the rows of a model's own fold by true class and prediction.
 
@@ -444,17 +456,12 @@ def count_confusion(
     counts the same for all folds; for regressors; for many classes; and if `predict`
     raises.
     """
-    labeled = context.labeled
     classes = tuple(labeled.classes.tolist())
-    if (
-        ref is ALL_ROWS_MODEL
-        or context.losses.report_classes
-        or len(classes) > MOST_CONFUSED
-    ):
+    if ref is ALL_ROWS_MODEL or losses.report_classes or len(classes) > MOST_CONFUSED:
         return ()
     if len(classes) < 2:
         return ()
-    rows = context.scheme.fold_splits[ref].test_rows
+    rows = scheme.fold_splits[ref].test_rows
     table = ClassTable(classes, tuple(range(len(classes))))
     with collect_warnings(), suppress(Exception):  # other caveats name what raises
         codes = predict_codes(model, labeled.take(rows), labeled.classes)

@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dsel import names
-from dsel.arrays import Floats
+from dsel.arrays import Estimator, Floats
 from dsel.criteria.criterion import Criterion
+from dsel.data.labeled import LabeledRows
 from dsel.errors import AllFitsFailedError
 from dsel.losses.calls import limits_of_folds
 from dsel.losses.declared import DeclaredLosses
@@ -124,7 +125,9 @@ def fit_chosen(
     chosen_failures = find_failures(context.scheme, chosen_fits)
     if raise_failures:
         raise_first_failure(context.scheme, chosen_failures)
-    check_any_predicts(context, chosen_failures)
+    check_any_predicts(
+        context.scheme, context.labeled, context.estimators, chosen_failures
+    )
     models = {
         ref: fit.model
         for ref, fit in chosen_fits.items()
@@ -254,26 +257,31 @@ def raise_first_failure(scheme: CVScheme, chosen_failures: ChosenFailures) -> No
         )
 
 
-def check_any_predicts(context: JobContext, chosen_failures: ChosenFailures) -> None:
+def check_any_predicts(
+    scheme: CVScheme,
+    labeled: LabeledRows,
+    estimators: Sequence[Estimator],
+    chosen_failures: ChosenFailures,
+) -> None:
     """Raise AllFitsFailedError if no fold has a model that predicts.
 
     A bound needs the model of one fold, whichever it is.
     """
-    folds = range(context.scheme.n_folds)
+    folds = range(scheme.n_folds)
     if any(fold not in chosen_failures.causes for fold in folds):
         return
     first = next((fold for fold in folds if fold not in chosen_failures.of_fit), None)
-    what = "what was chosen" if len(context.estimators) > 1 else "the model"
+    what = "what was chosen" if len(estimators) > 1 else "the model"
     if first is None:
         reason = chosen_failures.of_fit[0]
         begin = f"{what} cannot be fitted:"
-        if isinstance(context.estimators[0], FunctionEstimator):
+        if isinstance(estimators[0], FunctionEstimator):
             begin = "your function failed when called"
     else:
         reason = chosen_failures.of_predict[first]
         begin = f"{what} cannot predict; `predict` raised on all rows:"
-    trained_on = context.scheme.outer_split(first or 0).trained_on
-    message = name_column(f"{trained_on}: {reason}", context.labeled)
+    trained_on = scheme.outer_split(first or 0).trained_on
+    message = name_column(f"{trained_on}: {reason}", labeled)
     # Splitters of scikit-learn, as the `cv` of a model that is a search, say so.
     if "'groups' parameter should not be None" in reason:
         message = (

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from math import nan
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
@@ -13,15 +13,14 @@ from dsel.losses.protocols import PlannedDelta
 from dsel.results import Certificate
 from dsel.results.choice_parts import FoldForecast
 from dsel.results.queries import LEAST_GAIN, Queries, QueryForecast
-from dsel.search.design.cv_schemes import ALL_ROWS_MODEL
+from dsel.search.design.cv_schemes import ALL_ROWS_MODEL, CVScheme
 from dsel.search.design.expected_bounds import (
     Case,
     five_fold_disagreement,
     one_fold_terms,
 )
-from dsel.search.engine.jobs import JobContext
 from dsel.search.running.count_chosen import ChosenModels
-from dsel.search.running.cube_caveats import Advice
+from dsel.typing import AnyArray
 
 ADVISED_QUERIES: Final = 50
 """Number of queried rows, which makes the bound of the model of all labels 14% smaller
@@ -32,14 +31,15 @@ OTHER_FOLDS: Final = 3, 10
 
 
 def make_queries(
-    context: JobContext,
+    losses: DeclaredLosses,
+    classes: AnyArray,
     planned_delta: PlannedDelta,
     chosen: ChosenModels,
     n_queries: int,
 ) -> Queries:
     """Return the record of queried rows, of which `n_queries` were planned.
 
-    There must be a model of all rows.
+    There must be a model of all rows. `classes` are the labels by their codes.
     """
     queried = chosen.on_pool.queried
     order = np.argsort(queried.rows)  # in that of the pool
@@ -48,13 +48,11 @@ def make_queries(
         for column in (queried.rows, queried.one_fold_codes, queried.all_rows_codes)
     )
     bounds, without = (
-        bounds_with_queries(
-            context.losses, chosen, planned_delta, has_queries=has_queries
-        )
+        bounds_with_queries(losses, chosen, planned_delta, has_queries=has_queries)
         for has_queries in (True, False)
     )
     return replace(
-        queries_of_counts(context, chosen, bounds, planned_delta.delta),
+        queries_of_counts(losses, classes, chosen, bounds, planned_delta.delta),
         n_planned=n_queries,
         fold_limit_without=without.one_fold_bound,
         rows=rows,
@@ -63,48 +61,9 @@ def make_queries(
     )
 
 
-class PlanForecasts(NamedTuple):
-    """The expected bounds of other plans, each None where there is none to advise."""
-
-    by_queries: QueryForecast | None
-    """Of a plan with queried rows."""
-    by_folds: FoldForecast | None
-    """Of the best number of folds."""
-
-
-def forecast_other_plans(
-    advice: Advice,
-    context: JobContext,
-    planned_delta: PlannedDelta,
-    chosen: ChosenModels,
-    certificate: Certificate,
-    *,
-    n_candidates: int,
-    expected_holdout: float,
-    in_groups: bool,
-) -> PlanForecasts:
-    """Return what other plans would be expected to bound; `advice` notes an error.
-
-    `certificate` is that of the model of one fold, and `expected_holdout` the limit
-    that a hold-out set would give on average.
-    """
-    return PlanForecasts(
-        advice.call_safely(
-            forecast_queries, context, planned_delta, chosen, in_groups=in_groups
-        ),
-        advice.call_safely(
-            forecast_folds,
-            context,
-            planned_delta,
-            n_candidates,
-            certificate,
-            expected_holdout,
-        ),
-    )
-
-
 def forecast_queries(
-    context: JobContext,
+    losses: DeclaredLosses,
+    classes: AnyArray,
     planned_delta: PlannedDelta,
     chosen: ChosenModels,
     *,
@@ -117,16 +76,13 @@ def forecast_queries(
     if (
         planned_delta.has_queries
         or in_groups
-        or not context.scheme.is_nested
-        or context.losses != DeclaredLosses()
+        or losses != DeclaredLosses()
         or ALL_ROWS_MODEL not in chosen.models
         or not chosen.on_pool.counts_of
     ):
         return None
-    bounds = bounds_with_queries(
-        context.losses, chosen, planned_delta, has_queries=True
-    )
-    queries = queries_of_counts(context, chosen, bounds, planned_delta.delta)
+    bounds = bounds_with_queries(losses, chosen, planned_delta, has_queries=True)
+    queries = queries_of_counts(losses, classes, chosen, bounds, planned_delta.delta)
     # Where both models agree, a label would say nothing about their difference.
     n_rows = min(ADVISED_QUERIES, queries.n_differ)
     expected = replace(queries, rows=tuple(range(n_rows))).expected
@@ -134,7 +90,8 @@ def forecast_queries(
 
 
 def forecast_folds(
-    context: JobContext,
+    losses: DeclaredLosses,
+    scheme: CVScheme,
     planned_delta: PlannedDelta,
     n_candidates: int,
     certificate: Certificate,
@@ -144,7 +101,6 @@ def forecast_folds(
 
     Return None unless the bound is a percentage point below that of a hold-out set.
     """
-    losses, scheme = context.losses, context.scheme
     error = certificate.estimate_where_fitted
     is_error = losses.is_about_error and scheme.is_nested
     if planned_delta.has_queries or not (is_error and 0 < error < 1):
@@ -202,19 +158,20 @@ def bounds_with_queries(
 
 
 def queries_of_counts(
-    context: JobContext,
+    losses: DeclaredLosses,
+    classes: AnyArray,
     chosen: ChosenModels,
     bounds: LossBounds,
     delta: float,
 ) -> Queries:
     """Return the record of queries with its bounds and counts, without any row."""
-    pool_counts = chosen.on_pool.counts_of[context.losses.main.statistic]
+    pool_counts = chosen.on_pool.counts_of[losses.main.statistic]
     fold = chosen.deployed_fold
     n_duplicates_differ = int(pool_counts.duplicates[fold])
     return Queries(
         delta=delta,
         n_planned=0,
-        classes=tuple(context.labeled.classes.tolist()),
+        classes=tuple(classes.tolist()),
         fold_limit=bounds.one_fold_bound,
         pool_only=bounds.all_rows_bound,
         n_unlabeled=pool_counts.n_rows,

@@ -82,9 +82,10 @@ class Run:
     def identity(self) -> dict[str, str]:
         """What identifies the outcome; no row is read for it."""
         search = self.search
-        return identity_of_outcome(
-            self.plan_facts.identity, search.context, search.pool
+        tokens = row_tokens(
+            search.labeled, search.pool, search.context.fitting_pool, may_read=False
         )
+        return {**self.plan_facts.identity, **tokens}
 
     @cached_property
     def progress(self) -> RunProgress:
@@ -115,14 +116,6 @@ def row_tokens(
         },
         **{f"version of {name}": str(version) for name, version in versions},
     }
-
-
-def identity_of_outcome(
-    plan_identity: Mapping[str, str], context: JobContext, pool: Pool | None
-) -> dict[str, str]:
-    """Return what identifies the outcome of a plan; no row is read for it."""
-    tokens = row_tokens(context.labeled, pool, context.fitting_pool, may_read=False)
-    return {**plan_identity, **tokens}
 
 
 @contextmanager
@@ -169,7 +162,7 @@ def make_outcome(
 ) -> Outcome:
     """Return the outcome of a run, with inputs of the plan that later calls need.
 
-    `identity` is that of `identity_of_outcome`.
+    `identity` is that of the run.
     """
     return Outcome(
         results,
