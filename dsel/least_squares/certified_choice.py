@@ -194,28 +194,14 @@ def certify(
     table.fill(losses, reasons.tolist())
     run = Run(search, plan.facts, RunOptions(client=client, n_jobs=n_jobs))
     inner = InnerSearches(scheme, search.prune)
-    context, is_guarantee = search.context, search.method.is_guarantee
-    pool_findings = check_pool(
-        context,
-        search.pool,
-        None,
-        is_guarantee=is_guarantee,
-        seed=search.seed,
-        client=client,
-    )
-    description = describe_run(
-        context,
-        search.pool,
-        plan.facts,
-        pool_findings.pool_facts,
-        is_guarantee=is_guarantee,
-        row_groups=search.row_groups,
-        renamings=search.renamings,
-    )
+    pool_findings = check_pool(search, None, client=client)
+    description = describe_run(search, plan.facts, pool_findings.pool_facts)
     # `make_loss_cube` has already warned about candidates that cannot be chosen.
     counts = inner.final_counts(table, description.data)
     chosen_candidates = inner.choose_candidates(table)
-    with open_engine(context, search.pool, client=client, n_jobs=n_jobs) as engine:
+    with open_engine(
+        search.context, search.pool, client=client, n_jobs=n_jobs
+    ) as engine:
         outcome = certify_choices(
             run,
             engine,

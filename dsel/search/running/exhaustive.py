@@ -57,24 +57,8 @@ def search_exhaustively(run: Run) -> Outcome:
     if search.pool is not None:
         run.progress.show_check()
     context, options = search.context, run.options
-    is_guarantee = search.method.is_guarantee
-    pool_findings = check_pool(
-        context,
-        search.pool,
-        run.store,
-        is_guarantee=is_guarantee,
-        seed=search.seed,
-        client=options.client,
-    )
-    description = describe_run(
-        context,
-        search.pool,
-        run.plan_facts,
-        pool_findings.pool_facts,
-        is_guarantee=is_guarantee,
-        row_groups=search.row_groups,
-        renamings=search.renamings,
-    )
+    pool_findings = check_pool(search, run.store, client=options.client)
+    description = describe_run(search, run.plan_facts, pool_findings.pool_facts)
     # Passes compare the sampled rows with the rows that they read.
     context = context.with_sample(pool_findings.sampled_rows)
     with open_engine(

@@ -58,19 +58,10 @@ def search_nested(run: Run) -> Outcome:
     """
     search, options = run.search, run.options
     context, pool, store = search.context, search.pool, run.store
-    is_guarantee = search.method.is_guarantee
     table = FitTable(search.scheme, context.candidate_groups, search.n_candidates)
     if store is not None:
         replay_counts(store, table)
-    check = partial(
-        check_pool,
-        context,
-        pool,
-        store,
-        is_guarantee=is_guarantee,
-        seed=search.seed,
-        client=options.client,
-    )
+    check = partial(check_pool, search, store, client=options.client)
     with (
         open_engine(
             context, pool, store, client=options.client, n_jobs=options.n_jobs
@@ -91,15 +82,7 @@ def search_nested(run: Run) -> Outcome:
         if not pool_check.done():
             run.progress.show_check()
         pool_findings = pool_check.result()
-        description = describe_run(
-            context,
-            pool,
-            run.plan_facts,
-            pool_findings.pool_facts,
-            is_guarantee=is_guarantee,
-            row_groups=search.row_groups,
-            renamings=search.renamings,
-        )
+        description = describe_run(search, run.plan_facts, pool_findings.pool_facts)
         inner_counts = inner.final_counts(table, description.data)
         # This check comes before the fits of the chosen candidates, which take time.
         check_failures(

@@ -15,7 +15,6 @@ import numpy as np
 
 from dsel.arrays import Integers
 from dsel.data.duplicate_rows import duplicate_finder
-from dsel.data.pool import Pool
 from dsel.data.pool_parts import SampledRows
 from dsel.results.fit_messages import collect_warnings
 from dsel.results.records import from_record, to_record
@@ -23,7 +22,7 @@ from dsel.results.run_store import Store
 from dsel.runtime.clients import current_worker
 from dsel.runtime.tasks import is_task
 from dsel.search.design.assumption_checks import PoolFacts, PoolFindings, compare_pool
-from dsel.search.engine.jobs import JobContext
+from dsel.search.planned_search import PlannedSearch
 from dsel.search.running.run import refuse_unreadable_store
 
 if TYPE_CHECKING:
@@ -64,21 +63,18 @@ class StoredSample:
 
 
 def check_pool(
-    context: JobContext,
-    pool: Pool | None,
+    search: PlannedSearch,
     store: Store | None,
     *,
-    is_guarantee: bool,
-    seed: int,
     client: "Client | None",
     on_turn: Callable[[], object] | None = None,
 ) -> PoolFindings:
     """Compare the pool with the labeled rows, unless an earlier run has done it.
 
-    `is_guarantee` says whether a bound is read from the pool, and `seed` draws the rows
-    of the two-sample test. `on_turn` is called at least every half second; an exception
-    in it ends the check.
+    `on_turn` is called at least every half second; an exception in it ends the check.
     """
+    context, pool = search.context, search.pool
+    is_guarantee = search.method.is_guarantee  # if so, a bound is read from the pool
     fitting, allow_nan = context.fitting_pool, context.reading.allow_nan
     if pool is None or not (is_guarantee or fitting):
         return PoolFindings()
@@ -107,7 +103,7 @@ def check_pool(
         pool_findings = compare_pool(
             pool,
             context.labeled,
-            seed=seed,
+            seed=search.seed,
             allow_nan=allow_nan,
             n_fitting_duplicates=n_fitting_duplicates,
             client=client,

@@ -15,7 +15,7 @@ from dsel.data.frames import take_rows
 from dsel.data.groups import RowGroups
 from dsel.data.labeled import LabeledRows
 from dsel.data.pool import Pool
-from dsel.errors import Words, reword
+from dsel.errors import reword
 from dsel.losses.calls import ConstantPrediction, best_constant
 from dsel.option_values import ONE_FOLD
 from dsel.results import Certificate
@@ -24,8 +24,7 @@ from dsel.results.caveats import OF_NUMBER, Caveat, Effect, collect_caveats
 from dsel.results.certificate import NumberFields
 from dsel.search.design.assumption_checks import ALARM, MANY_DUPLICATES, PoolFacts
 from dsel.search.engine.counts import DataSizes
-from dsel.search.engine.jobs import JobContext
-from dsel.search.planned_search import PlanFacts
+from dsel.search.planned_search import PlanFacts, PlannedSearch
 from dsel.typing import AnyArray
 
 
@@ -104,25 +103,16 @@ def make_data_sizes(
 
 
 def describe_run(
-    context: JobContext,
-    pool: Pool | None,
-    plan_facts: PlanFacts,
-    pool_facts: PoolFacts,
-    *,
-    is_guarantee: bool,
-    row_groups: RowGroups | None,
-    renamings: Words,
+    search: PlannedSearch, plan_facts: PlanFacts, pool_facts: PoolFacts
 ) -> RunDescription:
-    """Return the assumptions, caveats and data sizes of the plan and its pool.
-
-    `is_guarantee` says whether a bound is read from the pool.
-    """
-    labeled, scheme = context.labeled, context.scheme
+    """Return the assumptions, caveats and data sizes of the plan and its pool."""
+    context, pool = search.context, search.pool
+    labeled, scheme = search.labeled, search.scheme
     assumptions, duplicates = plan_facts.assumptions, plan_facts.duplicates
     caveats = [
         caveat for caveat in plan_facts.caveats if caveat.effect is not Effect.PLAN
     ]
-    if pool is not None and is_guarantee:
+    if pool is not None and search.method.is_guarantee:
         violation = duplicates.violation(pool_facts.n_duplicates, pool.n_rows)
         reasons = "; ".join(filter(None, (violation, pool_facts.violation)))
         assumptions = with_pool_facts(assumptions, pool_facts, reasons)
@@ -147,9 +137,9 @@ def describe_run(
     counted_X = take_rows(labeled.X, rows) if is_drawn else labeled.X
     counted_y = labeled.y[rows]
     return RunDescription(
-        data=make_data_sizes(labeled, pool, row_groups, n_duplicates),
+        data=make_data_sizes(labeled, pool, search.row_groups, n_duplicates),
         assumptions=tuple(
-            replace(assumption, reason=reword(assumption.reason, renamings))
+            replace(assumption, reason=reword(assumption.reason, search.renamings))
             for assumption in assumptions
         ),
         caveats=collect_caveats(

@@ -168,10 +168,7 @@ def bound(search=SEARCH, **changes):
     """Bound the chosen models of `fit`, of whose fits some fields are changed."""
     chosen = fit()
     chosen = replace(chosen, fitted=replace(chosen.fitted, **changes))
-    description = describe_run(
-        search.context, search.pool, PLAN.facts, PoolFacts(), is_guarantee=True,
-        row_groups=None, renamings=search.renamings,
-    )  # fmt: skip
+    description = describe_run(search, PLAN.facts, PoolFacts())
     counts = NestedCounts(
         data=description.data, status=np.zeros(3, np.int8), fold_rows=np.full(5, 30),
         train_rows=np.full(5, 120), fold_errors=np.full((3, 5), 12),

@@ -29,11 +29,7 @@ class Store:
 
 
 def check(store):
-    search = PLAN.search
-    return check_pool(
-        search.context, search.pool, store, is_guarantee=True, seed=search.seed,
-        client=None,
-    )  # fmt: skip
+    return check_pool(PLAN.search, store, client=None)
 
 
 def test_check_pool__reads_its_record_and_that_of_an_older_version():
