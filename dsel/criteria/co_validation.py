@@ -24,13 +24,13 @@ from dsel.bounds import (
     error_variance_from_disagreement,
     error_variance_from_pairs,
 )
-from dsel.criteria.criterion import CandidateCounts, Estimate
+from dsel.criteria.criterion import CountsByName, Estimate
 
 POOL_SIZES: Final = (names.POOL_ROWS, names.N_UNLABELED)
 """Variables with the number of pool rows, counted so far and in all."""
 
 
-def pool_disagreement(counts: CandidateCounts) -> Floats:
+def pool_disagreement(counts: CountsByName) -> Floats:
     r"""Mean over halvings of the rate at which the two halves' models differ.
 
     .. math:: \hat d = \frac1R \sum_{r=1}^R \frac{s_r}{m}.
@@ -44,7 +44,7 @@ def pool_disagreement(counts: CandidateCounts) -> Floats:
     return np.asarray((counts[names.DISAGREEMENTS] / m).mean(axis=-1))
 
 
-def dis_error(counts: CandidateCounts) -> Floats:
+def dis_error(counts: CountsByName) -> Floats:
     r"""Return :math:`e_l(\hat d; C)` for C classes.
 
     It is disE in Madani, Pennock and Flake (2004), equation (4): an estimate of a lower
@@ -57,7 +57,7 @@ def dis_error(counts: CandidateCounts) -> Floats:
     )
 
 
-def dis_error_upper(counts: CandidateCounts) -> Floats:
+def dis_error_upper(counts: CountsByName) -> Floats:
     r"""Return :math:`1 - e_l(\hat d)`.
 
     It is the upper end in equation (4) of Madani, Pennock and Flake (2004): an estimate
@@ -71,7 +71,7 @@ def dis_error_upper(counts: CandidateCounts) -> Floats:
     return error_ends_from_disagreement(pool_disagreement(counts))[1]
 
 
-def row_variance(counts: CandidateCounts) -> Floats:
+def row_variance(counts: CountsByName) -> Floats:
     r"""Return :math:`\hat d / 2`, an upper bound on the variance of the error.
 
     It is also the mean variance of the 0/1 error of a two-class learner at a row:
@@ -80,7 +80,7 @@ def row_variance(counts: CandidateCounts) -> Floats:
     return error_variance_from_disagreement(pool_disagreement(counts))
 
 
-def error_variance(counts: CandidateCounts) -> Floats:
+def error_variance(counts: CountsByName) -> Floats:
     r"""Return an estimate of :math:`E[D^2]/2`, at least the variance of the error.
 
     At most ``row_variance`` in expectation, and far smaller where models differ on few
@@ -90,7 +90,7 @@ def error_variance(counts: CandidateCounts) -> Floats:
     return error_variance_from_pairs(counts[names.DISAGREEMENTS], m)
 
 
-def train_error(counts: CandidateCounts) -> Floats:
+def train_error(counts: CountsByName) -> Floats:
     r"""Mean over halvings of the error rates of both halves' models on their own rows.
 
     .. math:: \frac{1}{2R} \sum_{r, h} \frac{c_{rh}}{n_{rh}}.
@@ -102,7 +102,7 @@ def train_error(counts: CandidateCounts) -> Floats:
     return np.asarray(rates.reshape(len(rates), -1).mean(axis=1))
 
 
-def two_fold_cv(counts: CandidateCounts) -> Floats:
+def two_fold_cv(counts: CountsByName) -> Floats:
     r"""Mean over halvings of the error rate when each half's model tests the other.
 
     .. math:: \frac1R \sum_r \frac{c_{r1} + c_{r2}}{n}.
@@ -116,7 +116,7 @@ def two_fold_cv(counts: CandidateCounts) -> Floats:
     return np.asarray(errors.reshape(len(errors), -1).sum(axis=1) / n_tested)
 
 
-def max_dt_e(counts: CandidateCounts) -> Floats:
+def max_dt_e(counts: CountsByName) -> Floats:
     """Return the larger of the training error and the lower end by disagreement.
 
     It is maxDtE in Madani, Pennock and Flake (2004), section 2.2. A constant learner
@@ -127,7 +127,7 @@ def max_dt_e(counts: CandidateCounts) -> Floats:
     return np.maximum(train_error(counts), dis_error(counts))
 
 
-def max_cv_dt_e(counts: CandidateCounts) -> Floats:
+def max_cv_dt_e(counts: CountsByName) -> Floats:
     """Return the larger of the two-fold error and `max_dt_e`.
 
     Madani, Pennock and Flake (2004), section 3.2, propose it where rows are random.

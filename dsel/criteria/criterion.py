@@ -17,7 +17,7 @@ TIE_TOLERANCE: Final = 1e-12
 or squares, that were summed in another order. Rates of n and n + 1 rows differ by 1 /
 n^2 or more."""
 
-CandidateCounts = Mapping[str, NDArray[Any]]
+CountsByName = Mapping[str, NDArray[Any]]
 """Variables of the cube by name, the candidates flattened into the first axis.
 
 Counts that are not known (yet) are -1. Scalars have shape (). Only criteria read counts
@@ -25,7 +25,7 @@ by name: they name what they need, so that one of yours may read any variable, a
 cube of another system or version may lack some. A search passes its counts as records,
 and makes a mapping of them where it calls a criterion, and for the cube.
 """
-Formula = Callable[[CandidateCounts], Floats]
+Formula = Callable[[CountsByName], Floats]
 """Function of counts, of which none is missing, that returns one value per
 candidate."""
 
@@ -94,11 +94,11 @@ class Criterion:
         """Variables of the cube that `evaluate` reads."""
         return self.counts + self.sizes
 
-    def terms(self, counts: CandidateCounts, settings: Settings) -> Terms:
+    def terms(self, counts: CountsByName, settings: Settings) -> Terms:
         """Return the value and its terms, if no count is missing."""
         raise NotImplementedError
 
-    def evaluate(self, counts: CandidateCounts, settings: Settings) -> Terms:
+    def evaluate(self, counts: CountsByName, settings: Settings) -> Terms:
         """Return the terms of candidates whose counts are complete, NaN for others."""
         if self.holds_out_one_fold and names.FOLD_ERRORS in counts:
             first = counts[names.FOLD_ERRORS][:, :1]
@@ -117,7 +117,7 @@ class Criterion:
         is_known = np.all([c.reshape(n, -1).all(axis=1) for c in conditions], axis=0)
         return self._mask_terms(counts, settings, is_known)
 
-    def lower_bound(self, counts: CandidateCounts, settings: Settings) -> Floats:
+    def lower_bound(self, counts: CountsByName, settings: Settings) -> Floats:
         """Return a lower bound of every value, with missing counts set to 0.
 
         Where the value may fall when a count grows, incomplete counts give no lower
@@ -129,7 +129,7 @@ class Criterion:
         values = self.evaluate(counts, settings).value
         return np.nan_to_num(values, nan=0.0, posinf=np.inf)
 
-    def choose(self, terms: Terms, counts: CandidateCounts) -> int:
+    def choose(self, terms: Terms, counts: CountsByName) -> int:
         """Return the candidate with the smallest value; `tie_break` decides ties.
 
         Values that differ only in the last digits count as equal, because sums of
@@ -142,13 +142,13 @@ class Criterion:
         order = self.tie_break(self._fill_missing(counts))
         return first_smallest(np.where(is_tied, order, np.inf))
 
-    def _fill_missing(self, counts: CandidateCounts) -> dict[str, NDArray[Any]]:
+    def _fill_missing(self, counts: CountsByName) -> dict[str, NDArray[Any]]:
         """Return the counts with every missing one at 0, its smallest value."""
         filled = {name: np.fmax(counts[name], 0) for name in self.counts}
         return {**counts, **filled}
 
     def _mask_terms(
-        self, counts: CandidateCounts, settings: Settings, is_known: Bools
+        self, counts: CountsByName, settings: Settings, is_known: Bools
     ) -> Terms:
         """Return the terms with inf where a fit failed, and NaN where not known."""
         terms = self.terms(self._fill_missing(counts), settings)
@@ -173,7 +173,7 @@ class Bound(Criterion):
     is_guarantee: bool = True
     """Always True."""
 
-    def terms(self, counts: CandidateCounts, settings: Settings) -> Terms:
+    def terms(self, counts: CountsByName, settings: Settings) -> Terms:
         """Return the terms by the formula of the bound."""
         deltas = settings.candidate_deltas
         is_bounded = np.broadcast_to(deltas > 0.0, len(counts[names.STATUS]))
@@ -207,7 +207,7 @@ class Estimate(Criterion):
     disagreement_term: Formula | None = None
     """Function that returns the part of the value that comes from the pool."""
 
-    def terms(self, counts: CandidateCounts, settings: Settings) -> Terms:
+    def terms(self, counts: CountsByName, settings: Settings) -> Terms:
         """Return the value and its terms; NaN for terms that it does not have."""
         absent = np.full(len(counts[names.STATUS]), np.nan)
         terms = (

@@ -20,7 +20,7 @@ from dsel.bounds.cross_validation import best_fold, cv_bound, upper_pool_rows
 from dsel.bounds.holdout import holdout_bound
 from dsel.criteria.criterion import (
     Bound,
-    CandidateCounts,
+    CountsByName,
     Criterion,
     Estimate,
     Settings,
@@ -31,7 +31,7 @@ from dsel.criteria.criterion import (
 def _by_pool(
     formula: Callable[..., Any],
     disagreements: str,
-    counts: CandidateCounts,
+    counts: CountsByName,
     settings: Settings,
 ) -> Terms:
     """Return a bound from errors on folds and disagreements on the pool.
@@ -49,13 +49,13 @@ def _by_pool(
     return Terms(*terms)
 
 
-def _holdout(counts: CandidateCounts, settings: Settings) -> Terms:
+def _holdout(counts: CountsByName, settings: Settings) -> Terms:
     errors, rows = counts[names.FOLD_ERRORS][:, 0], counts[names.FOLD_ROWS][0]
     bound = holdout_bound(errors, rows, delta=settings.candidate_deltas)
     return Terms(bound, bound, np.full_like(bound, np.nan))
 
 
-def count_fold_predictions(counts: CandidateCounts) -> Integers:
+def count_fold_predictions(counts: CountsByName) -> Integers:
     """Return the number of predictions on each fold in which errors are counted.
 
     It is the number of rows, (n_folds,), or in a nested search, where several models
@@ -70,7 +70,7 @@ def count_fold_predictions(counts: CandidateCounts) -> Integers:
     return np.maximum(np.where(is_pruned, predictions.max(axis=0), predictions), 1)
 
 
-def fold_error(counts: CandidateCounts) -> Floats:
+def fold_error(counts: CountsByName) -> Floats:
     r"""Mean over folds of the error rate of models trained without the fold.
 
     .. math:: \frac{1}{k} \sum_{i=1}^k c_i / n_i.
@@ -82,7 +82,7 @@ def fold_error(counts: CandidateCounts) -> Floats:
     return np.asarray(rates.mean(axis=-1))
 
 
-def loo_error(counts: CandidateCounts) -> Floats:
+def loo_error(counts: CountsByName) -> Floats:
     """Return the leave-one-out error rate.
 
     Nearly unbiased where rows were drawn at random; looE in Madani, Pennock and Flake
@@ -91,7 +91,7 @@ def loo_error(counts: CandidateCounts) -> Floats:
     return np.asarray(counts[names.LOO_ERRORS] / counts[names.N_LABELED])
 
 
-def mean_loss(counts: CandidateCounts) -> Floats:
+def mean_loss(counts: CountsByName) -> Floats:
     """Mean over folds of the declared loss, of models trained without the fold."""
     return np.asarray(counts[names.FOLD_LOSS_MEAN].mean(axis=-1))
 

@@ -102,7 +102,7 @@ class SearchCounts:
     def by_name(self) -> dict[str, NDArray[Any]]:
         """The counts by the names of the cube's variables.
 
-        Only criteria and the cube use this mapping; see `CandidateCounts`.
+        Only criteria and the cube use this mapping; see `CountsByName`.
         """
         data = self.data
         counts: dict[str, Any] = {

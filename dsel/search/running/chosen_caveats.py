@@ -29,7 +29,7 @@ from dsel.rounded_texts import about_percent, confidence, count_of, name_folds
 from dsel.search.design.cv_schemes import ALL_ROWS_MODEL, CVScheme, ModelRef
 from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.jobs import JobContext
-from dsel.search.running.count_chosen import CountsOnPool
+from dsel.search.running.count_chosen import PoolPassResult
 from dsel.search.running.procedures import find_searches, unwrap_model
 from dsel.typing import AnyArray, Model, Options
 
@@ -98,7 +98,7 @@ def caveats_of_infinite_predictions(certificate: Certificate) -> list[Caveat]:
 
 
 def caveats_of_unpredicted_rows(
-    deploy: str, on_pool: CountsOnPool, one_fold: Certificate
+    deploy: str, on_pool: PoolPassResult, one_fold: Certificate
 ) -> list[Caveat]:
     """Return a warning that models raised on rows of the pool.
 

@@ -39,8 +39,8 @@ from dsel.typing import Model
 
 
 @dataclass(frozen=True, kw_only=True)
-class CountsOnPool:
-    """The counts of chosen models on the pool; empty where none was read."""
+class PoolPassResult:
+    """The result of a pass over the pool by chosen models; empty without a pass."""
 
     counts_of: Mapping[Statistic, PoolCounts] = field(default_factory=dict)
     queried: QueriedRows = field(default_factory=QueriedRows)
@@ -60,7 +60,7 @@ class ChosenModels:
     """The models, with their counts on the folds."""
     deployed_fold: int
     """The fold whose model is that of ``one_fold``."""
-    on_pool: CountsOnPool = CountsOnPool()
+    on_pool: PoolPassResult = PoolPassResult()
     """Empty without a pool, or without a model of all rows."""
 
     @property
@@ -152,9 +152,9 @@ def count_chosen(
             pool_pass.add_counts(counted_job)
     except UnpredictablePoolError as error:
         # All fits are made, and the bound of one fold's model needs no pool.
-        return ChosenModels(fitted, deployed_fold, CountsOnPool(refusal=str(error)))
+        return ChosenModels(fitted, deployed_fold, PoolPassResult(refusal=str(error)))
     [bin_counts] = table.whole_counts(CHOSEN_SET)
-    on_pool = CountsOnPool(
+    on_pool = PoolPassResult(
         counts_of=comparison.unpack(bin_counts, pool.n_rows, n_duplicates),
         queried=table.queried,
         unpredicted=table.unpredicted,

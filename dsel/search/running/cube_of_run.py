@@ -8,7 +8,7 @@ import xarray as xr
 from dsel import names
 from dsel.bounds.shares import uniform_deltas
 from dsel.criteria import CRITERIA, Settings, get_criterion
-from dsel.criteria.criterion import CandidateCounts, Criterion
+from dsel.criteria.criterion import CountsByName, Criterion
 from dsel.families.estimator_kinds import name_learner
 from dsel.results import Choice
 from dsel.results.candidate_tables import content_token
@@ -142,7 +142,7 @@ def add_criteria(cube: xr.Dataset, criterion: Criterion, delta: float) -> xr.Dat
     return cube.assign_attrs({TOKEN: content_token(cube)})
 
 
-def criterion_settings(counts: CandidateCounts, delta: float) -> Settings:
+def criterion_settings(counts: CountsByName, delta: float) -> Settings:
     """Return settings that divide delta, by the prior of the plan or equally."""
     if names.PRIOR_SHARE in counts:
         # Some joined runs have no prior; all candidates in the cube share delta.

@@ -15,7 +15,7 @@ import xarray as xr
 from dsel import names
 from dsel.checks import check_choice, check_delta, check_probability, check_string
 from dsel.criteria import CRITERIA, Estimate, Settings, get_criterion
-from dsel.criteria.criterion import CandidateCounts, Criterion, Terms
+from dsel.criteria.criterion import CountsByName, Criterion, Terms
 from dsel.losses.calls import ConstantPrediction
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.regression import DEFAULT
@@ -68,7 +68,7 @@ class Evaluation:
 
     criterion: Criterion
     terms: Terms
-    candidate_counts: CandidateCounts
+    candidate_counts: CountsByName
     settings: Settings
 
 
@@ -98,9 +98,7 @@ def evaluate(
     return Evaluation(criterion, criterion.evaluate(counts, settings), counts, settings)
 
 
-def _check_counts(
-    cube: xr.Dataset, counts: CandidateCounts, criterion: Criterion
-) -> None:
+def _check_counts(cube: xr.Dataset, counts: CountsByName, criterion: Criterion) -> None:
     """Raise ValueError if a criterion cannot be evaluated by the counts of a cube."""
     shown = repr(criterion.name)
     kind = "certificate" if criterion.is_guarantee else "criterion"
@@ -140,7 +138,7 @@ def _check_counts(
         )
 
 
-def _read_estimates(cube: xr.Dataset, counts: CandidateCounts, name: str) -> Evaluation:
+def _read_estimates(cube: xr.Dataset, counts: CountsByName, name: str) -> Evaluation:
     """Return the stored estimates of all candidates, which counts cannot reproduce."""
     criteria = list(map(str, cube.get(names.CRITERION, xr.DataArray([])).values))
     check_choice(name, "criterion", criteria)
