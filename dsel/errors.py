@@ -293,12 +293,16 @@ def rename_in_errors(words: Words) -> Iterator[None]:
     try:
         yield
     except (OSError, TypeError, ValueError) as error:
-        if isinstance(error, RowError) or len(error.args) == 1:
-            error.args = tuple(
-                reword(part, words) if isinstance(part, str) else part
-                for part in error.args
-            )
+        rename_parts(error, lambda part: reword(part, words))
         raise
+
+
+def rename_parts(error: Exception, reword_part: Callable[[str], str]) -> None:
+    """Change the texts of an error about an argument."""
+    if isinstance(error, RowError) or len(error.args) == 1:
+        error.args = tuple(
+            reword_part(part) if isinstance(part, str) else part for part in error.args
+        )
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from dsel.cli.options import CHECK, split_options
 from dsel.cli.printing import say
 from dsel.cli.stops import Commands, Stop, find_commands, print_commands
 from dsel.cli.users_code import user_frames
+from dsel.data.argument_words import keep_options
 from dsel.errors import (
     ClusterLostError,
     DselWarning,
@@ -162,7 +163,11 @@ class LazyGroup(SuggestingGroup):
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             try:
-                with explain_store_errors("an object store"), _unwrap_interrupts():
+                with (
+                    explain_store_errors("an object store"),
+                    _unwrap_interrupts(),
+                    keep_options(),
+                ):
                     code = super().main(*args, **options)
             except click.exceptions.NoArgsIsHelpError as error:
                 click.echo(error.format_message(), err=True)  # the help alone

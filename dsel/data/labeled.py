@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from numbers import Integral, Real
+from operator import or_
 from textwrap import shorten
 from typing import Any, Final
 
@@ -67,6 +68,8 @@ NO_CLASSES: Final = (
     pd.Interval,
 )
 """Types of labels that scikit-learn treats as measurements, or refuses."""
+ROWS_AT_ONCE: Final = 2**17
+"""Rows of a few columns that are read once, for which a task is worth its time."""
 MOST_SINGLE: Final = 50
 """Number of classes up to which fewer rows per class than 2, or 3 of numbers, do."""
 MOST_WHOLE: Final = 20
@@ -631,7 +634,10 @@ def match_pool(pool: Pool, labeled: LabeledRows) -> Pool:
         kinds = pool_column.kind, column.kind
         # A truth value is a number, too, and a date a time: polars' dates become times.
         is_exact = len({*kinds}) == 1 or kinds in ((TRUTH, NUMBER), ("date", "time"))
-        if not is_exact and NOTHING not in kinds:
+        if is_exact or NOTHING in kinds:
+            continue
+        # A column of missing values alone has the type of its library, such as floats.
+        if has_values(pool, column.name):
             wrong.append((pool_column, column))
     if wrong:
         pool_column, column = wrong[0]
@@ -639,14 +645,25 @@ def match_pool(pool: Pool, labeled: LabeledRows) -> Pool:
         # Objects stay what they are where a column is cast to objects.
         dtype = pool_column.dtype if column.dtype == "object" else column.dtype
         also = f", and so in {listing(more, 5)}" if more else ""
+        way = f"convert one of them, such as by astype({{{column.name!r}: {dtype!r}}})"
+        if X.given[pool_column.name].isna().all():
+            way = "`X` has no value there, so leave the column out of both"
         raise TypeError(
             f"{pool.where} holds {pool_column.kind} ({pool_column.dtype}) in column "
             f"{pool_column.name!r}, where `X` holds {column.kind} "
-            f"({column.dtype}){also}; "
-            f"convert one of them, such as by "
-            f"astype({{{pool_column.name!r}: {dtype!r}}})."
+            f"({column.dtype}){also}; {way}."
         )
     return pool.with_schema(X.schema)
+
+
+def has_values(pool: Pool, name: str) -> bool:
+    """Return whether a column has a value in any row; it is read once."""
+
+    def find(X: Features, row_numbers: Integers) -> bool:
+        return bool(pd.DataFrame(native(X)).notna().to_numpy().any())
+
+    column = pool.with_columns([name], block_rows=ROWS_AT_ONCE)
+    return bool(column.reduce(find, or_, allow_nan=True))
 
 
 def text_on_positions(columns: Sequence[str], where: str) -> str:

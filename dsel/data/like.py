@@ -8,9 +8,8 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import or_
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,6 +28,7 @@ from dsel.data.frame_columns import (
     texts_of,
 )
 from dsel.data.frames import FrameSchema, native
+from dsel.data.labeled import ROWS_AT_ONCE, has_values
 from dsel.data.open import open_pool
 from dsel.data.pool import Pool
 from dsel.data.schema import (
@@ -69,8 +69,6 @@ _EMPTY: Mapping[Kind, str] = {
     Kind.ZONED_TIMES: "datetime64[us, UTC]",
 }
 """Types of the columns that texts are converted to."""
-_ROWS_AT_ONCE: Final = 2**17
-"""Rows of a few columns that are read once, for which a task is worth its time."""
 
 
 def open_pool_like(
@@ -110,7 +108,7 @@ def open_pool_like(
     if not (known := known_values(schema)):
         return converted, stored, caveats, {}
     texts = tuple(column for column in schema.columns if column.name in known)
-    pool = pool.with_columns([*known], block_rows=_ROWS_AT_ONCE)
+    pool = pool.with_columns([*known], block_rows=ROWS_AT_ONCE)
     like = replace(schema, columns=texts)
     pool = convert_pool(pool, like, location)
 
@@ -295,7 +293,7 @@ def _check_kinds(
         has_zone = kind.startswith("time in zone")
         if known.is_time and stored.is_time:
             if has_zone != (known is Kind.ZONED_TIMES):
-                if not _has_values(pool, column.name):
+                if not has_values(pool, column.name):
                     missing.append(column)
                     continue
                 labeled_table, other = "the labeled table", where
@@ -316,7 +314,7 @@ def _check_kinds(
         else:
             is_right |= has_texts(kind) or (known is Kind.TRUTH and kind == TRUTH)
             is_right |= known.is_number and kind in (NUMBER, TRUTH)
-        if not is_right and not _has_values(pool, column.name):
+        if not is_right and not has_values(pool, column.name):
             missing.append(column)
         elif not is_right:
             names.append(column.name)
@@ -332,16 +330,6 @@ def _check_kinds(
             [("--drop", join_names(names))] if names else [],
         )
     return missing
-
-
-def _has_values(pool: Pool, name: str) -> bool:
-    """Return whether a column has a value in any row; it is read once."""
-
-    def find(X: Features, row_numbers: Integers) -> bool:
-        return bool(pd.DataFrame(native(X)).notna().to_numpy().any())
-
-    column = pool.with_columns([name], block_rows=_ROWS_AT_ONCE)
-    return bool(column.reduce(find, or_, allow_nan=True))
 
 
 def _columns_to_convert(schema: TableSchema, pool: Pool) -> list[ColumnSchema]:
@@ -363,7 +351,7 @@ def _check_texts(pool: Pool, schema: TableSchema, client: "Client | None") -> No
         return
     # The original pool is read: in the converted one wrong values raise one by one.
     names = [column.name for column in columns]
-    texts = pool.with_columns(names, block_rows=_ROWS_AT_ONCE)
+    texts = pool.with_columns(names, block_rows=ROWS_AT_ONCE)
 
     def find(
         X: Features, row_numbers: Integers

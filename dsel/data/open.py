@@ -22,6 +22,7 @@ from scipy import sparse
 
 from dsel.arrays import check_distinct_columns, fill_masked_values
 from dsel.checks import as_array, check_storage_options, is_single, show
+from dsel.data.argument_words import OF_READ_TABLE, name_arguments
 from dsel.data.frames import (
     FrameSchema,
     check_names,
@@ -192,7 +193,8 @@ def _at_location(location: str, options: dict[str, Any]) -> Pool:
     if "://" not in location:
         is_file = os.path.isfile(location)
         if is_text(location) or (is_file and lower.endswith(tuple(FORMATS))):
-            table = read_table(location)
+            with name_arguments(OF_READ_TABLE):
+                table = read_table(location)
             return _change_stored_schema(
                 _pool_of_object(table.X), columns=table.columns
             )

@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 
 from dsel.checks import describe_missing_path, did_you_mean, show
+from dsel.data.argument_words import name_arguments
 from dsel.data.labeled import check_spelling
 from dsel.data.missing_labels import check_gap_words, without_words
 from dsel.data.schema import TableSchema, with_classes
@@ -147,8 +148,7 @@ def read_table(
         Where the file cannot be read completely, or a value is not of its kind in
         `like`, or `task` is None and a target has more than 20 different whole numbers,
         or more than 20 different texts with fewer than 10 rows each on average, or the
-        target has a word for a missing value that is hardly a class. Messages name the
-        options of ``dsel select``: ``--gap`` is `gaps` here, ``--sep`` `separator`.
+        target has a word for a missing value that is hardly a class.
 
     Examples
     --------
@@ -183,8 +183,15 @@ def read_table(
         tuple(text),
         tuple(gaps),
     )
+    with name_arguments() as reword:
+        table = _read_labels(location, request)
+        return table._replace(caveats=tuple(map(reword, table.caveats)))
+
+
+def _read_labels(location: str, request: TableRequest) -> Table:
+    """Return a table whose labels are of one kind, classes or numbers."""
     read = reader_of(location)
-    if gaps and read not in (read_text, *FRAME_READERS):
+    if request.gaps and read not in (read_text, *FRAME_READERS):
         raise ValueError(
             f"--gap is for tables that hold texts, and {location!r} has an array of "
             f"numbers, where a missing value is NaN."
@@ -194,8 +201,8 @@ def read_table(
         table = _without_missing_labels(table, request, location)
     if table.y is None or table.is_regression:
         return table
-    reason = table.why_texts.get(target or "")
-    targets = numbers_of_labels(table.y, target or "y", task, reason)
+    reason = table.why_texts.get(request.target or "")
+    targets = numbers_of_labels(table.y, request.target or "y", request.task, reason)
     if targets is None:
         n_rows = pd.Series(np.ravel(table.y)).value_counts().to_dict()
         check_spelling(n_rows, partial(_describe_respelling, location, request))

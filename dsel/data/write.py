@@ -33,6 +33,7 @@ from dsel.checks import (
     listing,
     show,
 )
+from dsel.data.argument_words import OF_READ_TABLE, name_arguments
 from dsel.data.frames import NUMERIC, check_numeric, find_cast_changes
 from dsel.data.open import absolute_path, name_argument, open_pool
 from dsel.data.parquet import columns_of_few_values
@@ -106,6 +107,7 @@ _ROWS_OF_GROUP: Final = 2**20
 ShowProgress = Callable[[int, int | None], None]
 
 
+@name_arguments(OF_READ_TABLE)
 def write_pool(
     source: Any,
     path: str | Path,

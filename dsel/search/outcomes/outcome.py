@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dsel.cards import render_card
 from dsel.checks import explain_unknown
+from dsel.data.argument_words import keep_options
 from dsel.data.labeled import LabeledRows
 from dsel.errors import GuaranteeWarning, rename_in_errors, warn
 from dsel.losses.protocols import Loss
@@ -389,7 +390,7 @@ class Outcome(CertifiedModels):
             deployed, group_hashes=self._group_hashes, group_column=self.group_column
         )
         progress = row_progress(check_verbose(verbose), "Predicting")
-        with rename_in_errors(WORDS_OF_PYTHON), progress as on_progress:
+        with keep_options(), rename_in_errors(WORDS_OF_PYTHON), progress as on_progress:
             predictions = predict_table(
                 deployed, source, out, id=id, client=client, on_progress=on_progress
             )
@@ -500,7 +501,7 @@ class Outcome(CertifiedModels):
             group_column=self.group_column,
         )
         progress = row_progress(check_verbose(verbose), "Testing new rows")
-        with rename_in_errors(WORDS_OF_PYTHON), progress as on_progress:
+        with keep_options(), rename_in_errors(WORDS_OF_PYTHON), progress as on_progress:
             return monitor_table(
                 promises,
                 source,
