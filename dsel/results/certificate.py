@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from math import floor, isfinite, isinf, isnan, log10, nan
 from typing import Any, Final, TypedDict
 
+from dsel.bounds.binomial import binomial_tail_inversion
 from dsel.cards import ShownRow
 from dsel.losses.calls import rate_beyond
 from dsel.losses.error_rate import ERROR_RATE
@@ -46,6 +47,32 @@ ONE_OF_EACH: Final = "one row of each group"
 """The rows that bounds of rows in groups count, and what is compared with them."""
 
 
+@dataclass(frozen=True)
+class BinomialLimit:
+    """The largest rate at which so few errors are not too unlikely.
+
+    Examples
+    --------
+    >>> limit = BinomialLimit(0, 100, 0.0125)
+    >>> print(limit, round(limit.rate, 4))
+    B(0, 100, 0.0125) 0.0429
+    """
+
+    n_errors: int
+    n_rows: int
+    delta: float
+    """Probability with which the true rate may be above."""
+
+    @property
+    def rate(self) -> float:
+        """The limit, as `dsel.bounds.binomial_tail_inversion` has it."""
+        limit = binomial_tail_inversion(self.n_errors, self.n_rows, delta=self.delta)
+        return float(limit)
+
+    def __str__(self) -> str:
+        return f"B({self.n_errors}, {self.n_rows}, {self.delta:.6g})"
+
+
 class LossFields(TypedDict, total=False):
     """Fields of a `Certificate` about its loss."""
 
@@ -64,6 +91,7 @@ class OriginFields(TypedDict, total=False):
     disagreement_term: float
     n_fold_rows: int
     fold_delta: float
+    limits: tuple[BinomialLimit, ...]
     trained_on: str
 
 
@@ -155,6 +183,9 @@ class Certificate(Renderable):
     fold_delta: float = nan
     """Part of delta at which the rows of the fold bound the model; NaN if it was
     trained on all rows, and if a hold-out set bounds it at all of delta."""
+    limits: tuple[BinomialLimit, ...] = ()
+    """Limits whose sum is the number, with their counts: of errors on a fold, and of
+    pool rows on which two models differ. () if it is no such sum."""
     n_labeled: int = 0
     """Labeled rows."""
     n_unlabeled: int = 0
@@ -462,8 +493,18 @@ class Certificate(Renderable):
 
     @property
     def origin(self) -> str:
-        """Parts of the number, and the method by its name."""
-        return f"{self.terms} ({self.method})" if self.terms else self.method
+        """Parts of the number, its counts, and the method by its name."""
+        text = f"{self.terms}{self.formula}"
+        return f"{text} ({self.method})" if text else self.method
+
+    @property
+    def formula(self) -> str:
+        """End of a text that has the counts behind the number; "" if it has none.
+
+        ``B(c, m, delta)`` is the largest error rate at which at most c errors on m rows
+        have the probability delta: ``scipy.stats.beta.ppf(1 - delta, c + 1, m - c)``.
+        """
+        return f": {' + '.join(map(str, self.limits))}" if self.limits else ""
 
     def in_numbers_of_rows(self, who: str = "the model") -> str:
         """Return the bound as a sentence about a number of new rows; may be ""."""

@@ -209,9 +209,11 @@ def terms_text(bound: "Certificate") -> str:
         # Other losses, such as the misses of a class, count some of these rows.
         elif bound.n_fold_rows and (bound.loss == "error" or bound.is_tolerance):
             tested = f"the {count_of(bound.n_fold_rows, 'row')} of {tested}"
+        if bound.limits and bound.loss == "error":
+            errors = count_of(bound.limits[0].n_errors, "error")
         text = f"from {errors} on {tested}, which the model had not seen"
         if isfinite(bound.fold_delta):
-            text += f", at delta={bound.fold_delta:.3g} of {bound.delta:g}"
+            text += f", at delta={bound.fold_delta:.6g} of {bound.delta:g}"
         return text
     return ""
 

@@ -406,7 +406,7 @@ def origins(choice: "Choice") -> list[ShownRow]:
     certificates = {model.name: model.certificate for model in models}
     first, *other_certificates = certificates.values()
     texts = [
-        f"{other.model_text}: {_terms(choice, other)}"
+        f"{other.model_text}: {_terms(choice, other)}{other.formula}"
         for other in other_certificates
         if other.terms
     ]

@@ -5,22 +5,30 @@ their errors. A search by a hold-out set counts the regressor that was chosen by
 errors.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import isclose
 
 import numpy as np
 
 from dsel.bounds.shares import fold_deltas
+from dsel.losses.by_class import Recall, wrong_rows
 from dsel.losses.calls import count_not_finite, estimate_of_folds
 from dsel.losses.declared import DeclaredLosses
 from dsel.losses.error_rate import ERROR_RATE
 from dsel.losses.joint import LossBounds, bound_models
-from dsel.losses.protocols import Loss, PlannedDelta, PoolCounts, Statistic
+from dsel.losses.protocols import (
+    DeltaDivision,
+    Loss,
+    PlannedDelta,
+    PoolCounts,
+    Statistic,
+)
 from dsel.losses.regression import Residuals
 from dsel.option_values import ALL_ROWS, ONE_FOLD
 from dsel.results import BoundedModel, Certificate, Choice
 from dsel.results.candidate_tables import constant_fields, largest_class
 from dsel.results.caveats import Caveat
-from dsel.results.certificate import NumberFields, loss_fields
+from dsel.results.certificate import BinomialLimit, NumberFields, loss_fields
 from dsel.results.loss_reports import ModelReports
 from dsel.rounded_texts import fraction_in_percent
 from dsel.search.design.certificate_methods import CertificateMethod
@@ -356,6 +364,10 @@ def certify_models(
     loss, fitted = losses.main, chosen.fitted
     fold, division = chosen.deployed_fold, losses.main_division(planned_delta)
     bounds = bound_models(loss, chosen.evidence, division, fold)
+    limits_by_name = {
+        ONE_FOLD: limits_of_one_fold(loss, chosen, division),
+        ALL_ROWS: limits_of_all_rows(loss, chosen, division),
+    }
     fields_by_name = {
         ONE_FOLD: fields_of_one_fold(
             scheme, fold, bounds, division.label_delta, description.data
@@ -373,6 +385,14 @@ def certify_models(
     for name, ref in chosen.ref_by_name.items():
         fields: NumberFields = {**common_fields, **fields_by_name[name]}
         fields["fold"] = None if ref is ALL_ROWS_MODEL else ref
+        fields["limits"] = next(
+            (
+                limits
+                for limits in limits_by_name[name]
+                if isclose(sum(limit.rate for limit in limits), bounds.of(name))
+            ),
+            (),
+        )
         certificates[name] = description.make_certificate(
             bounds.of(name),
             planned_delta.delta,
@@ -381,6 +401,44 @@ def certify_models(
             **fields,
         )
     return certificates
+
+
+def limits_of_one_fold(
+    loss: Loss, chosen: ChosenModels, division: DeltaDivision
+) -> Iterator[tuple[BinomialLimit]]:
+    """Yield the limit of each fold, if errors of the main loss are binomial."""
+    folds = chosen.fitted.fold_counts_of[loss.statistic]
+    if loss is ERROR_RATE:
+        errors, n_rows = folds.integers, folds.n_rows
+    elif isinstance(loss, Recall) and len(loss.classes) == 1:
+        errors, n_rows = wrong_rows(loss.narrow_tables(folds.integers))
+    else:
+        return
+    for counts in zip(
+        errors.tolist(),
+        n_rows.tolist(),
+        fold_deltas(division.label_delta, len(errors)).tolist(),
+        strict=True,
+    ):
+        if counts[1]:
+            yield (BinomialLimit(*counts),)
+
+
+def limits_of_all_rows(
+    loss: Loss, chosen: ChosenModels, division: DeltaDivision
+) -> Iterator[tuple[BinomialLimit, ...]]:
+    """Yield the limits whose sum may be the bound of the error, for each fold.
+
+    Where pool rows equal labeled ones, the bound is no such sum.
+    """
+    pool_counts = chosen.on_pool.counts_of.get(ERROR_RATE.statistic)
+    if loss is not ERROR_RATE or pool_counts is None:
+        return
+    differ = pool_counts.counts.tolist()
+    pool_delta = division.pool_delta / len(differ)
+    by_fold = limits_of_one_fold(loss, chosen, division)
+    for (of_fold,), n_differ in zip(by_fold, differ, strict=True):
+        yield of_fold, BinomialLimit(n_differ, pool_counts.n_rows, pool_delta)
 
 
 def fields_of_one_fold(
