@@ -1,4 +1,4 @@
-"""Names of 0.2 that still work and warn: attributes, arguments and functions.
+"""Names of 0.2 that still work and warn: attributes, arguments and modules.
 
 All go with the version `NEW_NAMES`: whoever removes them searches for what is imported
 from here. Keys of records with an older name are no part of it, since files stay; see
@@ -8,6 +8,7 @@ from here. Keys of records with an older name are no part of it, since files sta
 import functools
 from collections.abc import Callable
 from operator import attrgetter
+from types import ModuleType
 from typing import Any, Final, TypeVar, cast
 
 from dsel.errors import warn
@@ -53,6 +54,21 @@ def names_of(kind: type) -> list[str]:
     return [
         name for name in dir(kind) if not isinstance(getattr(kind, name, None), OldName)
     ]
+
+
+def read_old_module(old: str, new: ModuleType) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a module with an older name of another one.
+
+    Its names warn, and not its import: tools import every module of a package.
+    """
+
+    def read(name: str) -> Any:
+        if name.startswith("__") or not hasattr(new, name):
+            raise AttributeError(f"module {old!r} has no attribute {name!r}")
+        warn_of_old_name(old, new.__name__)
+        return getattr(new, name)
+
+    return read
 
 
 def read_old_arguments(**new_names: str) -> Callable[[Function], Function]:

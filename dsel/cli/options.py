@@ -57,7 +57,7 @@ WORDS_OF_SHELL: Final[Words] = {
     "loss='error_quantile=": "--loss 'error_quantile=",
     "fewer folds, cv=": "fewer folds, --cv ",
     "groups for cv=": "groups for --cv ",
-    "): take cv=": "): take --cv ",
+    "the same call with cv=": "the same command with --cv ",
     " with cv=": " with --cv ",
     "(drop_duplicates), or pass `groups`": "or name their --groups",
     ", and pass the labels as y=": "",

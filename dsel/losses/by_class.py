@@ -159,10 +159,11 @@ def lower_miss_limits(
 def few_rows_caveat(
     rates: "Iterable[ClassRate]", y: Integers, n_folds: int, delta: float
 ) -> list[str]:
-    """Return a caveat with the best recalls that can be certified, if some are small.
+    """Return a caveat with the recalls to expect without any miss, if some are small.
 
     Each rate has its own delta. At equal counts the first fold, whose share is the
-    largest, has the best limit.
+    largest, has the best limit. Folds are random, so that one may have more rows of a
+    class, and another bound than this one.
     """
     fold_delta = float(fold_deltas(delta, n_folds)[0])
     few = []
@@ -175,8 +176,8 @@ def few_rows_caveat(
     if len(few) == 1:
         [(n_rows, label, recall)] = few
         return [
-            f"class {label!r} has {n_rows:,} labeled rows, {n_rows // n_folds} a fold: "
-            f"even with no miss, its certified recall would be at most about {recall}"
+            f"class {label!r} has {n_rows:,} labeled rows, about {n_rows // n_folds} a "
+            f"fold: even with no miss, expect a certified recall of about {recall}"
         ]
     if not few:
         return []
@@ -185,8 +186,8 @@ def few_rows_caveat(
         f"{recall} of {label!r} ({count_of(n, 'row')})" for n, label, recall in few
     ]
     return [
-        f"{len(few)} classes have few labeled rows: even with no miss, their certified "
-        f"recalls would be at most about {listing(texts, MOST_FEW_NAMED)}"
+        f"{len(few)} classes have few labeled rows: even with no miss, expect "
+        f"certified recalls of about {listing(texts, MOST_FEW_NAMED)}"
     ]
 
 

@@ -149,8 +149,8 @@ class FoldForecast:
             return f"the same search: {bound} on average, so this run had bad luck"
         part = fraction_in_percent(1 - 1 / self.n_folds)
         return (
-            f"take cv={self.n_folds}: a first bound of about {bound} on average, if "
-            f"models trained on {part} of the labels err as often"
+            f"the same call with cv={self.n_folds}: a first bound of about {bound} on "
+            f"average, if models trained on {part} of the labels err as often"
         )
 
 

@@ -1,6 +1,7 @@
 """A loss that dsel has never heard of ranks, is counted, and is bounded."""
 
 from dataclasses import dataclass, replace
+from importlib import import_module
 from math import ceil
 
 import numpy as np
@@ -483,3 +484,18 @@ def test_value_of_a_third_party__is_refused_for_a_fitted_model_too():
         flipped = Y if isinstance(loss, Untold) else 1 - Y
         with pytest.raises(dsel.errors.LossError, match="`estimate`"):
             dsel.certify(model, X, flipped, cv="prefit", loss=loss)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "name"),
+    [
+        ("dsel.losses.base", "dsel.losses.protocols", "SingleLoss"),
+        ("dsel.criteria.base", "dsel.criteria.criterion", "Criterion"),
+    ],
+)
+def test_old_modules__have_the_names_of_the_new_ones_and_warn(old, new, name):
+    module = import_module(old)  # tools import all modules, so this does not warn
+    with pytest.warns(FutureWarning, match=f"`{old}` is now called `{new}`"):
+        assert getattr(module, name) is getattr(import_module(new), name)
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        module.Nothing  # noqa: B018

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
+from functools import partial
 from math import nan
 from typing import Any, Final
 
@@ -477,7 +478,9 @@ def note_on_possible_bound(search: PlannedSearch, most: float = LARGE) -> str:
     It says how many rows are enough for a bound of `LARGE`.
     """
     has_bound = search.method.is_guarantee and search.scheme.is_plain_random
-    limit = smallest_limit(search) if has_bound else nan
+    # Another seed draws other folds: it must not decide whether a plan is refused.
+    limit_of = partial(smallest_limit, search, is_even=True)
+    limit = limit_of() if has_bound else nan
     if not limit > most:  # NaN is not
         return ""
     main = search.context.losses.main
@@ -490,19 +493,22 @@ def note_on_possible_bound(search: PlannedSearch, most: float = LARGE) -> str:
         n_rows = int((y == search.classes.tolist().index(classes[0])).sum())
         of_class = f" of the class {classes[0]!r}"
     times = range(2, MOST_TIMES)
-    enough = next((n for n in times if smallest_limit(search, n) <= LARGE), None)
+    enough = next((n for n in times if limit_of(n) <= LARGE), None)
     # More rows do not help, for example where correct predictions have a cost.
     if enough is None:
         return ""
     fewer = ""
     k = min(3, search.scheme.n_folds)
-    of_fewer = smallest_limit(search, n_folds=k)
+    of_fewer = limit_of(n_folds=k)
     # How many rows of a class a fold has depends on the draw.
     if of_fewer < limit and search.context.losses.is_about_error:
         fewer = f", and with fewer folds, cv={k}, about {about_percent(of_fewer)}"
+    size = f"about {about_percent(limit)}"
+    if search.context.losses.is_about_error:  # folds of any seed have as many rows
+        size = f"{in_percent(limit)} or more"
     return (
         f"with {count_of(n_rows, unit)}{of_class} in {search.scheme.n_folds} folds the "
-        f"bound is {in_percent(limit)} or more even if no model makes an error{fewer}; "
+        f"bound is {size} even if no model makes an error{fewer}; "
         f"about {enough * n_rows:,} are enough for 50%"
     )
 
@@ -560,7 +566,7 @@ def check_possible_bound(search: PlannedSearch) -> None:
             f"{name} too few rows for a bound of {what!r}: {note}.",
             *_fewer_folds(
                 search.scheme.n_folds,
-                lambda k: smallest_limit(search, n_folds=k) <= USELESS,
+                lambda k: smallest_limit(search, n_folds=k, is_even=True) <= USELESS,
             ),
         )
     if search.method.is_nested:

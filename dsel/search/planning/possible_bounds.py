@@ -77,18 +77,20 @@ def smallest_limit(
     factor: float = 1.0,
     *,
     n_folds: int | None = None,
+    is_even: bool = False,
 ) -> float:
     """Return the limit of the best fold if no model makes any error, part of `largest`.
 
     The number of rows is multiplied by `factor`, and rounded down. The folds are
-    replaced by `n_folds`, which are drawn as that search would draw them. NaN if the
-    loss is a tolerance.
+    replaced by `n_folds`, which are drawn as that search would draw them; with
+    `is_even` by folds that have as many rows of each class, which depend on no seed.
+    NaN if the loss is a tolerance.
     """
     losses = search.context.losses
     main = losses.main
     if main.statistic.fold_shape is None:
         return nan
-    perfect = _perfect_counts(search, main.statistic, n_folds)
+    perfect = _perfect_counts(search, main.statistic, n_folds, is_even=is_even)
     counts = FoldCounts(
         *(
             np.floor(factor * n).astype(n.dtype)
@@ -101,7 +103,11 @@ def smallest_limit(
 
 
 def _perfect_counts(
-    search: PlannedSearch, statistic: Statistic, n_folds: int | None = None
+    search: PlannedSearch,
+    statistic: Statistic,
+    n_folds: int | None = None,
+    *,
+    is_even: bool = False,
 ) -> FoldCounts:
     """Return the counts of folds if no model makes any error.
 
@@ -110,7 +116,12 @@ def _perfect_counts(
     """
     labeled = search.labeled
     folds = [split.test_rows for split in search.scheme.fold_splits]
-    if n_folds not in (None, search.scheme.n_folds):
+    k = n_folds or search.scheme.n_folds
+    if is_even and len(folds) > 1:  # a hold-out set is one fold
+        rows = np.concatenate(folds)
+        rows = rows[np.argsort(labeled.y[rows], kind="stable")]
+        folds = [np.sort(rows[fold::k]) for fold in range(k)]
+    elif n_folds not in (None, search.scheme.n_folds):
         rows = np.sort(np.concatenate(folds))
         numbers = random_folds(len(rows), n_folds, seed=search.seed)
         folds = [rows[numbers == fold] for fold in range(n_folds)]
@@ -418,7 +429,8 @@ def _describe_useless_pool(search: PlannedSearch) -> str:
             least += f", and always predicting {prediction} has {loss:.3g}"
     return (
         f"of no use: the model trained on all labels can have {least}, even if no "
-        f"model errs or differs; {WITHOUT_POOL}"
+        f"model errs or differs, where the pool has each class as often as the labels "
+        f"do; {WITHOUT_POOL}"
     )
 
 

@@ -65,6 +65,22 @@ def test_plan__notes_a_large_bound_before_the_fits_as_no_error_gives_it():
     assert plan(Y[:20], criterion="cv_error").notes_on_few_rows == []
 
 
+@pytest.mark.parametrize("loss", ["recall:fraud", "balanced", "error"])
+def test_plan__is_refused_or_noted_by_the_counts_and_not_by_the_folds_of_a_seed(loss):
+    notes = set()
+    for seed in range(6):
+        try:
+            planned = dsel.plan_search(
+                LogisticRegression(), GRID, X, rare(12), random_state=seed, loss=loss
+            )
+            texts = planned.notes_on_few_rows
+        except ValueError as error:
+            texts = [str(error)]
+        notes.add(tuple(t for t in texts if "even if no model makes an error" in t))
+    assert len(notes) == 1
+    assert any(notes) == (loss != "error")
+
+
 def row_of(planned, name):
     return next((text for row, text in planned.shown_rows() if row == name), "")
 
@@ -250,7 +266,7 @@ def test_plan__with_queries_says_no_least_bound_of_the_pool_alone():
 def test_origin__names_the_rows_that_its_limit_counts():
     keys = np.arange(400) // 4
     for options, words in (
-        ({}, "from errors on the 80 rows of fold"),
+        ({}, "from 0 errors on the 80 rows of fold"),
         ({"loss": "recall:yes"}, "from errors on fold"),
         ({"groups": keys}, "from errors on one row of 20 groups of fold"),
     ):
