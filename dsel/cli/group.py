@@ -14,13 +14,13 @@ from typing import Any, Final
 
 import click
 
+from dsel.argument_words import keep_options
 from dsel.checks import did_you_mean
 from dsel.cli.exit_status import ExitStatus
 from dsel.cli.options import CHECK, split_options
 from dsel.cli.printing import say
 from dsel.cli.stops import Commands, Stop, find_commands, print_commands
 from dsel.cli.users_code import user_frames
-from dsel.data.argument_words import keep_options
 from dsel.errors import (
     ClusterLostError,
     DselWarning,

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from pandas.api.types import is_list_like
 from scipy import sparse
 
+from dsel.argument_words import OF_READ_TABLE, name_arguments
 from dsel.arrays import check_distinct_columns, fill_masked_values
 from dsel.checks import as_array, check_storage_options, is_single, show
-from dsel.data.argument_words import OF_READ_TABLE, name_arguments
 from dsel.data.frames import (
     FrameSchema,
     check_names,

@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from dsel.argument_words import name_arguments
 from dsel.checks import describe_missing_path, did_you_mean, show
-from dsel.data.argument_words import name_arguments
 from dsel.data.labeled import check_spelling
 from dsel.data.missing_labels import check_gap_words, without_words
 from dsel.data.schema import TableSchema, with_classes

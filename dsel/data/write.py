@@ -22,6 +22,7 @@ from zarr.codecs import BloscCodec, Crc32cCodec
 from zarr.storage import FsspecStore, LocalStore
 
 from dsel import names
+from dsel.argument_words import OF_READ_TABLE, name_arguments
 from dsel.arrays import DTypeLike
 from dsel.checks import (
     MOST_COLUMNS_NAMED,
@@ -33,7 +34,6 @@ from dsel.checks import (
     listing,
     show,
 )
-from dsel.data.argument_words import OF_READ_TABLE, name_arguments
 from dsel.data.frames import NUMERIC, check_numeric, find_cast_changes
 from dsel.data.open import absolute_path, name_argument, open_pool
 from dsel.data.parquet import columns_of_few_values

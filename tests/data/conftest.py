@@ -2,7 +2,7 @@
 
 import pytest
 
-from dsel.data.argument_words import keep_options
+from dsel.argument_words import keep_options
 
 
 @pytest.fixture(autouse=True)

@@ -10,9 +10,9 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from dsel.argument_words import keep_options
 from dsel.cards import render_card
 from dsel.checks import explain_unknown
-from dsel.data.argument_words import keep_options
 from dsel.data.labeled import LabeledRows
 from dsel.errors import GuaranteeWarning, rename_in_errors, warn
 from dsel.losses.protocols import Loss
