@@ -5,6 +5,7 @@ bounds hold nevertheless, since they hold for any choice. A search with halving 
 choose another candidate than one without pruning.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -71,6 +72,44 @@ def tie_ranks(scores: Floats) -> NDArray[np.intp]:
     ranks = np.empty_like(order)
     np.put_along_axis(ranks, order, np.cumsum(is_larger, axis=-1), -1)
     return ranks
+
+
+def mean_on_all_tests(scores: Floats, is_known: Bools) -> Floats:
+    """Return the mean score of each candidate on all tests, where some lack tests.
+
+    A candidate and a test each add a number of their own to a score, by least squares
+    over those that are known. By plain means a candidate would lead because it lacks
+    the tests on hard rows.
+
+    Parameters
+    ----------
+    scores, is_known
+        A score, and whether it is known, (n_candidates, n_tests). Each candidate has
+        one that is known.
+
+    Examples
+    --------
+    The second test is harder than the first one by 0.2.
+
+    >>> scores = np.array([[0.1, 0.3], [0.2, 9.0]])
+    >>> mean_on_all_tests(scores, np.array([[True, True], [True, False]])).tolist()
+    [0.2, 0.3]
+    """
+    means = np.full(len(scores), np.inf)
+    # A score may be infinite, such as a mean square: such a candidate cannot lead.
+    is_finite = (np.isfinite(scores) | ~is_known).all(axis=1)
+    known, scores = is_known[is_finite], np.where(is_known, scores, 0.0)[is_finite]
+    n_known = known.sum(axis=1, keepdims=True)
+    own_means = scores.sum(axis=1, keepdims=True) / n_known
+    # The normal equations of the tests, without the candidates. The shortest solution
+    # has the mean 0.
+    normal = np.diag(known.sum(axis=0)) - known.T @ (known / n_known)
+    right = np.where(known, scores - own_means, 0.0).sum(axis=0)
+    of_tests = np.linalg.lstsq(normal, right, rcond=None)[0]
+    means[is_finite] = own_means[:, 0] - known @ of_tests / n_known[:, 0]
+    # Rounded, so that equal candidates tie, also where both are without an error.
+    largest = np.abs(scores).max(initial=0.0) or 1.0
+    return np.asarray(means.round(12 - math.ceil(math.log10(largest))))
 
 
 @dataclass(frozen=True)
@@ -223,15 +262,16 @@ class InnerSearches:
     def finalists(self, table: FitTable, readable_fits: Bools) -> Bools:
         """Return the candidates among which the search by all folds chooses.
 
-        No fit of them failed, and they have every fit; with halving they are those with
-        the most fits. Two searches share the fit without both of their folds: of two
-        candidates that as many searches kept, one may have fewer fits, and be none.
+        No fit of them failed, and they have every fit; with halving they are those that
+        a search without a fold has kept, which may lack some. If a fit of each of these
+        failed, the search by all folds chooses among all others.
         """
         has_failed = (table.failed_fits & readable_fits).any(axis=1)
-        done = (table.fit_status == FitStatus.DONE) & readable_fits
-        n_fits = np.where(has_failed, -1, done.sum(axis=1))
-        n_all = n_fits.max() if self.pruning == Pruning.HALVING else done.shape[1]
-        return np.asarray((n_fits == n_all) & ~has_failed)
+        if self.pruning != Pruning.HALVING:
+            done = (table.fit_status == FitStatus.DONE) & readable_fits
+            return np.asarray(done.all(axis=1))
+        finalists = self.survivors(table)[:BY_ALL_FOLDS].any(axis=0) & ~has_failed
+        return np.asarray(finalists if finalists.any() else ~has_failed)
 
     def choose_candidates(self, table: FitTable) -> ChosenCandidates:
         """Return the chosen candidates, by all folds and without each.
@@ -243,11 +283,13 @@ class InnerSearches:
         # No fold is held out from the search by all folds, so any function of the
         # labeled rows may choose there.
         complete[BY_ALL_FOLDS] = finalists = self.finalists(table, readable_fits)
-        # After halving finalists may lack different fits, and some folds are harder
-        # than others: they are compared by the fits that all of them have.
-        common_fits = readable_fits & readable_fits[finalists].all(axis=0)
-        common_scores, _ = self.mean_scores(table, common_fits)
-        mean_scores[BY_ALL_FOLDS] = common_scores[BY_ALL_FOLDS]
+        if not readable_fits[finalists].all():
+            _, tests = self.tests_of_searches
+            splits, parts = tests.split_numbers[0], tests.part_numbers[0]
+            mean_scores[BY_ALL_FOLDS, finalists] = mean_on_all_tests(
+                table.scores[finalists][:, splits, parts],
+                readable_fits[finalists][:, splits],
+            )
         eligible = np.where(complete & self.survivors(table), mean_scores, np.inf)
         is_empty = np.asarray(np.isinf(eligible).all(axis=1))
         if is_empty.any():
@@ -304,11 +346,7 @@ class InnerSearches:
             n_models[fold_cells] += 1
         means = np.where(n_models > 0, score_sums / np.maximum(n_models, 1), np.nan)
         status = np.full(table.n_candidates, names.STATUS_PRUNED, np.int8)
-        done = self.finalists(table, readable_fits)
-        if self.pruning == Pruning.HALVING:
-            # The search by all folds keeps all.
-            done |= self.survivors(table)[:BY_ALL_FOLDS].any(axis=0)
-        status[done] = names.STATUS_DONE
+        status[self.finalists(table, readable_fits)] = names.STATUS_DONE
         failed = table.failed_fits & readable_fits
         status[failed.any(axis=1)] = names.STATUS_FAILED
         return NestedCounts(
