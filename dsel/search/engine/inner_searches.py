@@ -262,16 +262,18 @@ class InnerSearches:
     def finalists(self, table: FitTable, readable_fits: Bools) -> Bools:
         """Return the candidates among which the search by all folds chooses.
 
-        No fit of them failed, and they have every fit; with halving they are those that
-        a search without a fold has kept, which may lack some. If a fit of each of these
-        failed, the search by all folds chooses among all others.
+        No fit of them failed, and they have every fit. With halving also those that a
+        search without a fold has kept, which may lack some; if a fit of each of these
+        failed, all others.
         """
-        has_failed = (table.failed_fits & readable_fits).any(axis=1)
-        if self.pruning != Pruning.HALVING:
-            done = (table.fit_status == FitStatus.DONE) & readable_fits
-            return np.asarray(done.all(axis=1))
-        finalists = self.survivors(table)[:BY_ALL_FOLDS].any(axis=0) & ~has_failed
-        return np.asarray(finalists if finalists.any() else ~has_failed)
+        done = (table.fit_status == FitStatus.DONE) & readable_fits
+        finalists = np.asarray(done.all(axis=1))
+        if self.pruning == Pruning.HALVING:
+            has_failed = (table.failed_fits & readable_fits).any(axis=1)
+            is_kept = self.survivors(table)[:BY_ALL_FOLDS].any(axis=0)
+            finalists |= is_kept & ~has_failed
+            return finalists if finalists.any() else np.asarray(~has_failed)
+        return finalists
 
     def choose_candidates(self, table: FitTable) -> ChosenCandidates:
         """Return the chosen candidates, by all folds and without each.
