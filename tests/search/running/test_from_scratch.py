@@ -78,10 +78,26 @@ class Remade:
             ]
             for c in numbers
         }
-        most = max(map(len, known.values()))
-        best = [c for c in numbers if len(known[c]) == most]
-        common = [p for p in self.pairs if all(p in known[c] for c in best)]
-        self.chosen_of_all = min(best, key=lambda c: (self.mean(c, None, common), c))
+        kept_by_any = {c for candidates in kept for c in candidates}
+        effects = self.effects({c: known[c] for c in sorted(kept_by_any)})
+        self.chosen_of_all = min(effects, key=lambda c: (effects[c], c))
+
+    def effects(self, pairs_of):
+        """Return what candidates add to a rate, beside what pair and fold add to it."""
+        candidates = [*pairs_of]
+        tests = [one for pair in self.pairs for one in (pair, pair[::-1])]
+        cells = [
+            (c, test)
+            for c, pairs in pairs_of.items()
+            for pair in pairs
+            for test in (pair, pair[::-1])
+        ]
+        design = np.zeros((len(cells), len(candidates) + len(tests)))
+        for row, (c, test) in zip(design, cells, strict=True):
+            row[candidates.index(c)] = row[len(candidates) + tests.index(test)] = 1
+        rates = [self.rates[c, *test] for c, test in cells]
+        found = np.linalg.lstsq(design, rates, rcond=None)[0][: len(candidates)]
+        return dict(zip(candidates, found.round(12), strict=True))
 
     def bound(self, pool):
         """Count the errors of the chosen models, and where they differ on the pool."""
@@ -108,12 +124,12 @@ class Remade:
         return int((model.predict(self.X[rows]) != self.y[rows]).sum())
 
     def mean(self, candidate, search, pairs):
-        """Return the mean rate of pairs, for the search without a fold or by all."""
+        """Return the mean rate of pairs, for the search without a fold."""
         rates = [
             self.rates[candidate, one, other]
             for pair in pairs
             for one, other in (pair, pair[::-1])
-            if search in (None, one)
+            if search == one
         ]
         return np.mean(rates).round(12)
 
