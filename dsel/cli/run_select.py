@@ -8,13 +8,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
-from typing import Any, Final
+from operator import or_
+from typing import Any, Final, NamedTuple
 
 import click
 import numpy as np
 import pandas as pd
 
-from dsel.arrays import Estimator, narrow_objects
+from dsel.arrays import Estimator, Integers, narrow_objects
 from dsel.checks import (
     describe_unused_columns,
     list_columns,
@@ -33,6 +34,7 @@ from dsel.cli.named_models import (
     show_failure,
 )
 from dsel.cli.options import WORDS_OF_SHELL, TextOptions, split_options
+from dsel.cli.pool_shift import PoolShift, find_pool_shift
 from dsel.cli.run_compare import join_columns, read_all_columns
 from dsel.cli.running import (
     columns_in,
@@ -42,11 +44,12 @@ from dsel.cli.running import (
     offer_changed_table,
     print_file_command,
     print_notes,
+    print_warning,
     run_plan,
 )
 from dsel.cli.stops import undecided_words, with_options, without_option
 from dsel.data.columns import MissingColumnsError
-from dsel.data.frames import take_rows
+from dsel.data.frames import native, take_rows
 from dsel.data.identifiers import is_name_of_identifier, notes_on_repeats
 from dsel.data.labeled import MOST_WHOLE, check_labels, wrap_unlabeled_rows
 from dsel.data.like import open_pool_like
@@ -55,14 +58,18 @@ from dsel.data.pool import Pool
 from dsel.data.query_rows import POOL_ROW
 from dsel.data.record_ids import RecordIds, check_ids, leave_out_records
 from dsel.data.schema import TableSchema
-from dsel.data.table_request import Table, step_of_row_numbers
+from dsel.data.table_request import (
+    Table,
+    notes_on_row_numbers,
+    step_of_row_numbers,
+)
 from dsel.data.tables import read_table, rewrite_file
 from dsel.data.text_columns.kinds import Kind
 from dsel.data.text_tables import is_text, text_source
 from dsel.data.unknown_values import (
     check_spellings,
     find_unknown_values,
-    known_values,
+    known_values_for_pool,
     select_unexpected_values,
 )
 from dsel.errors import (
@@ -133,6 +140,8 @@ class SelectInputs:
     shown_rows: list[tuple[str, str]]
     notes: tuple[str, ...]
     """Notes on the tables, without those that the plan has, too."""
+    shift: PoolShift | None
+    """Columns by which the pool is of another population; None if none are known."""
 
     @property
     def label_column(self) -> str:
@@ -160,11 +169,21 @@ def run(options: SelectOptions) -> None:
     # Notes come after all checks, so that a refusal is a single line, and before a run
     # that may take hours. Findings of the plan are printed with the choice, too.
     known = {caveat.text for caveat in plan.facts.caveats}
+    if inputs.shift is not None:
+        print_warning(inputs.shift.line, inputs.shift.ways)
+    row_groups = plan.search.row_groups
+    of_groups = [] if row_groups is None else row_groups.notes_on_spellings()
     print_notes(
-        [*(line for line in inputs.notes if line not in known), *plan.notes_on_few_rows]
+        [
+            *of_groups,
+            *(line for line in inputs.notes if line not in known),
+            *plan.notes_on_few_rows,
+        ]
     )
-    if file := _respell_labeled_table(options, inputs.table):
-        print_file_command(file, "If these are one value, write one of them everywhere")
+    if files := _respell_tables(options, inputs):
+        print_file_command(
+            files, "If these are one value, write one of them everywhere"
+        )
     pool = options.pool
     try:
         run_plan(
@@ -183,6 +202,7 @@ def run(options: SelectOptions) -> None:
             ),
             likely_keys=find_likely_keys(inputs.table, options),
             likely_owners=find_likely_owners(inputs.table, options),
+            first_line="" if inputs.shift is None else inputs.shift.short_line,
             after=partial(write_rows, options, inputs),
             cluster=options.cluster,
             output=options.output,
@@ -202,6 +222,19 @@ def check(options: SelectOptions) -> None:
     plan = make_plan(options, read_inputs(options))
     if options.out is not None:
         check_out(plan.search, plan.facts, options.out)
+
+
+def _notes_on_keys(table: Table, keys: Iterable[str]) -> list[str]:
+    """Return the notes on a labeled table about keys that count its rows."""
+    assert table.schema is not None
+    X = pd.DataFrame(table.X, columns=list(table.schema.names), copy=False)
+    return [
+        note
+        for name in keys
+        for note in notes_on_row_numbers(
+            name, X[name].to_numpy(np.float64, na_value=np.nan)
+        )
+    ]
 
 
 def find_likely_keys(table: Table, options: SelectOptions) -> dict[str, str]:
@@ -297,7 +330,7 @@ def read_inputs(options: SelectOptions) -> SelectInputs:
     one_of_them = grid[0] if estimator is None else estimator
     check_kind_of_model(one_of_them, model, options, table)
     report = parse_report(options.loss, classes, is_regression=table.is_regression)
-    pool, people_pool, pool_notes, caveats = open_pools(unlabeled, table, options)
+    pools = open_pools(unlabeled, table, options)
     by_default = "" if options.model else " by default; --model names another"
     if by_default and table.is_regression and not options.grid:
         # This note comes before the run, since a choice after its result would break
@@ -307,9 +340,12 @@ def read_inputs(options: SelectOptions) -> SelectInputs:
         ("model", model + by_default),
         *encoder_rows,
         *table.notes,
-        *pool_notes,
+        *pools.shown_rows,
     ]
-    lines = dict.fromkeys((*table.caveats, *label_notes, *caveats))
+    lines = dict.fromkeys((*table.caveats, *label_notes, *pools.caveats))
+    if pools.shift is not None:
+        for line in _notes_on_keys(table, pools.shift.keys):
+            lines.pop(line, None)  # the line on the pool says more
     return SelectInputs(
         table,
         X,
@@ -319,10 +355,11 @@ def read_inputs(options: SelectOptions) -> SelectInputs:
         grid,
         loss,
         report,
-        pool,
-        people_pool,
+        pools.pool,
+        pools.people_pool,
         shown_rows,
         tuple(lines),
+        pools.shift,
     )
 
 
@@ -540,27 +577,35 @@ def check_kind_of_model(
     )
 
 
-def open_pools(
-    unlabeled: Any, table: Table, options: SelectOptions
-) -> tuple[Pool | None, Pool | None, list[tuple[str, str]], tuple[str, ...]]:
-    """Return the pool for models, that for people who label, notes, and caveats.
+class OpenedPools(NamedTuple):
+    """The pool of a command, and what is known of it before the run."""
 
-    The pool for people also has the columns that no model uses; it is None if the pool
-    for models has all columns. Without --pool the `unlabeled` rows of the table are the
-    pool, if there are some.
+    pool: Pool | None
+    """The pool for models."""
+    people_pool: Pool | None = None
+    """The pool with the columns that no model uses, too; None if `pool` has all."""
+    shown_rows: Sequence[tuple[str, str]] = ()
+    caveats: tuple[str, ...] = ()
+    shift: PoolShift | None = None
+
+
+def open_pools(unlabeled: Any, table: Table, options: SelectOptions) -> OpenedPools:
+    """Return the pool of a command.
+
+    Without --pool the `unlabeled` rows of the table are the pool, if there are some.
     """
     location, schema, ids = options.pool, table.schema, table.ids
     text, n_queries = options.text.arguments, options.queries
     if location is None and unlabeled is None:
-        return None, None, [], ()
+        return OpenedPools(None)
     if location is None:
         shown = None
         if ids is not None:
             ids = ids.iloc[np.flatnonzero(pd.isna(table.y))]
             shown = open_pool(join_columns(unlabeled, ids))
-        return open_pool(unlabeled), shown, [], ()
+        return OpenedPools(open_pool(unlabeled), shown)
     if schema is None:
-        return open_pool(location), None, [], ()
+        return OpenedPools(open_pool(location))
     schema, notes_on_ids = leave_out_lacking_ids(schema, location, text)
     if "://" in location or not is_text(location):
         with _naming_groups(table, options), offer_changed_table(location, text):
@@ -578,16 +623,24 @@ def open_pools(
                 rows, shown = read_all_columns(location, schema, text)
             else:  # other columns would take memory
                 rows = read_table(location, like=schema, **text)
-        unknown = find_unknown_values(rows.X, known_values(schema))
+        features = pd.DataFrame(rows.X, columns=list(schema.names), copy=False)
+        unknown = find_unknown_values(features, known_values_for_pool(schema))
         pool = open_pool(rows.X)
         caveats = rows.caveats
         keyed = None if rows.ids is None else open_pool(rows.ids)
     check_spellings(unknown, pool.n_rows, partial(_respell_table, location, text))
     known = {*schema.used_names, *schema.dropped}
     unused = describe_unused_columns(names, known)
+    unexpected = select_unexpected_values(unknown, pool.n_rows)
+    shift = None
+    if options.groups is None:  # else no pool is read
+        keys = find_likely_keys(table, options)
+        keys = {name: option for name, option in keys.items() if option == "--id"}
+        shift = find_pool_shift(unexpected, pool.n_rows, keys)
     new_values = [
-        unknown_of_column.line
-        for unknown_of_column in select_unexpected_values(unknown, pool.n_rows)
+        values.line
+        for values in unexpected
+        if shift is None or values not in shift.columns
     ]
     caveats = (*notes_on_ids, *caveats, *new_values)
     is_labeled = ~pd.isna(table.y)
@@ -599,7 +652,7 @@ def open_pools(
         pool, notes = leave_out_records(pool, keyed, [known_ids])
         caveats = (*caveats, *notes)
     not_used = [("not used", unused)] if unused else []
-    return pool, shown, not_used, caveats
+    return OpenedPools(pool, shown, not_used, caveats, shift)
 
 
 @contextmanager
@@ -640,13 +693,44 @@ def _respell_table(
     return rewrite_file(location, "_respelled", change, **text)
 
 
-def _respell_labeled_table(options: SelectOptions, table: Table) -> NewFile | None:
-    """Return the labeled table with the most frequent of spellings that are alike.
+def _respell_tables(options: SelectOptions, inputs: SelectInputs) -> list[NewFile]:
+    """Return both tables with the most frequent of spellings that are alike.
 
-    None where the notes on the table name no column that has such spellings.
+    The pool is only among them if it has one of the others. Empty where the notes on
+    the labeled table name no column that has such spellings.
     """
+    text, pool = options.text.arguments, inputs.pool
+    spellings = _find_spellings(inputs.table)
+    if options.groups is not None and inputs.table.labeled_groups is not None:
+        keys = pd.Series(inputs.table.labeled_groups)
+        are_texts = keys.map(lambda key: isinstance(key, str)).astype(bool)
+        if usual := _usual_spellings(keys[are_texts]):
+            spellings[options.groups] = usual
+    if not spellings:
+        return []
+    locations = [options.labeled]
+    if pool is not None and os.path.isfile(options.pool or ""):
+        find = partial(_has_values, {n: [*of] for n, of in spellings.items()})
+        columns = pool.with_columns([*spellings])
+        if columns.reduce(find, or_, allow_nan=True):
+            locations.append(str(options.pool))
+    files = [_respell_table(location, text, spellings) for location in locations]
+    # One that is not rewritten here would differ from the other.
+    return [] if None in files else [file for file in files if file is not None]
+
+
+def _has_values(
+    values: Mapping[str, Sequence[str]], X: Any, row_numbers: Integers
+) -> bool:
+    """Return whether any column of a block has one of its values."""
+    rows = native(X)
+    return any(bool(rows[name].isin(texts).any()) for name, texts in values.items())
+
+
+def _find_spellings(table: Table) -> dict[str, dict[str, str]]:
+    """Return the most frequent spelling by column of the labeled table and value."""
     if table.schema is None or not isinstance(table.X, pd.DataFrame):
-        return None
+        return {}
     names = [
         column.name
         for column in table.schema.columns
@@ -654,16 +738,17 @@ def _respell_labeled_table(options: SelectOptions, table: Table) -> NewFile | No
         and column.categories
         and column.name not in table.why_texts
     ]
-    spellings = dict[str, dict[str, str]]()
-    for name in names:
-        n_rows = table.X[name].value_counts().to_dict()
-        for alike in similar_labels(n_rows):
-            usual = max(alike, key=n_rows.__getitem__)
-            changed = {text: usual for text in alike if text != usual}
-            spellings.setdefault(name, {}).update(changed)
-    if not spellings:
-        return None
-    return _respell_table(options.labeled, options.text.arguments, spellings)
+    spellings = {name: _usual_spellings(table.X[name]) for name in names}
+    return {name: usual for name, usual in spellings.items() if usual}
+
+
+def _usual_spellings(values: pd.Series) -> dict[str, str]:
+    """Return the most frequent spelling of each text that has a more frequent one."""
+    n_rows, spellings = values.value_counts().to_dict(), dict[str, str]()
+    for alike in similar_labels(n_rows):
+        usual = max(alike, key=n_rows.__getitem__)
+        spellings |= {text: usual for text in alike if text != usual}
+    return spellings
 
 
 def write_rows(

@@ -43,6 +43,7 @@ from dsel.data.text_tables import is_text, text_source
 from dsel.errors import (
     Correction,
     NewFile,
+    ShellOptions,
     StoreMismatchError,
     UndecidedError,
     Way,
@@ -134,6 +135,8 @@ AFTER_SHIFT: Final = (
     "documentation, docs/using/not_independent.md, Shift",
 )
 """The next step where the pool is of another population."""
+NOT_CERTIFIED: Final = "NOT CERTIFIED"
+"""Name of the first row of a plan whose pool violates an assumption."""
 BELOW_REPORTS: Final = ("Caveat", "Assumes", ORIGIN, "Folds", NEXT)
 """Names of rows that stand below the reports."""
 MOST_NOTES: Final = 12
@@ -402,14 +405,22 @@ def print_notes(lines: Iterable[str]) -> None:
         )
 
 
-def print_file_command(file: NewFile, reason: str) -> None:
-    """Print the command that reads a table in another file, which it writes first."""
-    words = [
-        file.new if is_same_path(word, file.old) else word
-        for word in split_options(click.get_current_context().obj)
-    ]
+def print_warning(line: str, ways: Iterable[ShellOptions]) -> None:
+    """Print why a run will prove nothing, and the command of each way out."""
+    say(f"{line}.", err=True)
+    words = click.get_current_context().obj
+    lines = [shlex.join(["dsel", *with_options(words, way)]) for way in ways]
+    print_commands(Commands([], lines), words)
+
+
+def print_file_command(files: Sequence[NewFile], reason: str) -> None:
+    """Print the command that reads tables in other files, which it writes first."""
+    words = split_options(click.get_current_context().obj)
+    for file in files:
+        words = [file.new if is_same_path(word, file.old) else word for word in words]
     say(f"{reason}:", err=True)
-    click.echo(f"{python_line(file.code)} && {shlex.join(['dsel', *words])}", err=True)
+    lines = [*(python_line(file.code) for file in files), shlex.join(["dsel", *words])]
+    click.echo(" && ".join(lines), err=True)
 
 
 @contextmanager
@@ -447,6 +458,18 @@ def _rows_of_plan(
     return reword_rows(planned, {**_words_of_bound_call(plan), **words})
 
 
+def _print_plan(planned: Sequence[ShownRow], *, as_json: bool) -> None:
+    """Print the rows of a plan that is not run."""
+    if not as_json:
+        click.echo(plan_lines(planned))
+        say("Nothing was fitted; the same line without --plan makes the run.")
+        return
+    (_, title), *others = planned
+    texts = {"search": title} | {name: text for name, text in others if name}
+    caveats = [text for name, text in others if not name]
+    print_json("plan", plan=texts, caveats=caveats)
+
+
 def _words_of_bound_call(plan: "Plan") -> dict[str, str]:
     """Return the command that stands for the call of `plan_bound` in a plan."""
     call = plan_bound_call(plan.search)
@@ -464,6 +487,7 @@ def run_plan(
     tables: RunTables | None = None,
     likely_keys: Mapping[str, str] = MappingProxyType({}),
     likely_owners: Sequence[str] = (),
+    first_line: str = "",
     after: "Callable[[Outcome], tuple[str, str]]" = lambda outcome: ("", ""),
     only_plan: bool = False,
 ) -> None:
@@ -475,8 +499,9 @@ def run_plan(
     assumptions. Schema and names of the tables are stored with the results.
     `likely_keys` has the features that may be identifiers, for ``--id``, or keys of
     ``--groups``. A suggested command names those by which the pool differs, and before
-    the run one names the first of `likely_owners`, which may be the groups. With
-    `only_plan` nothing is run.
+    the run one names the first of `likely_owners`, which may be the groups. The
+    `first_line` of the plan, if any, is what voids the bound. With `only_plan` nothing
+    is run.
     """
     if out is not None:
         try:
@@ -500,13 +525,10 @@ def run_plan(
         print_commands(Commands([], [shlex.join(["dsel", *command])]), words)
     with open_client(cluster) as client:
         planned = _rows_of_plan(plan, shown_rows, client, in_short=not output.verbose)
+        if first_line:
+            planned.insert(1, (NOT_CERTIFIED, first_line))
         if only_plan:
-            if output.as_json:
-                texts = {row[0] or "search": row[1] for row in planned}
-                print_json("plan", plan=texts)
-                return
-            click.echo(plan_lines(planned))
-            say("Nothing was fitted; the same line without --plan makes the run.")
+            _print_plan(planned, as_json=output.as_json)
             return
         if not (output.quiet or output.as_json):
             # The plan is printed once, before the run: later a reader looks for the

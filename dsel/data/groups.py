@@ -89,18 +89,7 @@ class RowGroups:
 
     def caveats(self) -> list[str]:
         """Return caveats about groups that make a bound doubtful or large."""
-        caveats, by_letters = [], dict[str, str]()
-        keys = [key for key in self.group_keys.tolist() if isinstance(key, str)]
-        letters = pd.DataFrame({"key": list(map(letters_of, keys))}, dtype=object)
-        for key, spelled in zip(keys, normalize_spelling(letters), strict=True):
-            known = by_letters.setdefault(spelled, key)
-            if known != key:
-                caveats.append(
-                    f"groups {known!r} and {key!r} differ only by case, blanks, "
-                    f"Unicode forms or zeros: if they are one, its rows are in several "
-                    f"folds and the bound is too small; write all keys of a group alike"
-                )
-                break
+        caveats = self.notes_on_spellings()
         sizes = np.bincount(self.codes)
         largest = int(sizes.argmax())
         if self.n_groups > 1 and sizes[largest] >= LARGE * self.n_rows:
@@ -111,6 +100,21 @@ class RowGroups:
                 f"one group of {self.n_groups:,}"
             )
         return caveats
+
+    def notes_on_spellings(self) -> list[str]:
+        """Return a caveat about keys that may be one in two spellings, if any are."""
+        by_letters = dict[str, str]()
+        keys = [key for key in self.group_keys.tolist() if isinstance(key, str)]
+        letters = pd.DataFrame({"key": list(map(letters_of, keys))}, dtype=object)
+        for key, spelled in zip(keys, normalize_spelling(letters), strict=True):
+            known = by_letters.setdefault(spelled, key)
+            if known != key:
+                return [
+                    f"groups {known!r} and {key!r} differ only by case, blanks, "
+                    f"Unicode forms or zeros: if they are one, its rows are in several "
+                    f"folds and the bound is too small; write all keys of a group alike"
+                ]
+        return []
 
 
 def normalize_spelling(ids: pd.DataFrame) -> pd.Series:

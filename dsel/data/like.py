@@ -49,7 +49,7 @@ from dsel.data.text_columns.text_reasons import TextReason
 from dsel.data.unknown_values import (
     UnknownValues,
     find_unknown_values,
-    known_values,
+    known_values_for_pool,
     merge_unknown_values,
 )
 from dsel.data.write import PLAIN_WHOLE, TEXT_POOL
@@ -81,7 +81,8 @@ def open_pool_like(
     """Open a pool with the column kinds of a labeled table.
 
     Returns this pool, the pool as it is stored, with all columns, caveats, and values
-    that no labeled row has. Text columns are read once, to check every value. TypeError
+    that no labeled row has. Columns of texts, times and keys are read once, to check
+    every value. TypeError
     where a column holds what cannot be converted, such as lists; ValueError for all
     columns at once that are missing, or hold a value of another kind. `why_texts` has
     the reasons why columns of the labeled table are text.
@@ -101,22 +102,40 @@ def open_pool_like(
     if pool.frames is None:
         schema.refuse_plain_numbers(schema.names, pool.where)
         numbers = gap_numbers(schema.extra_gap_words)
-        return _without_numbers(pool, numbers), stored, caveats, {}
+        pool = _without_numbers(pool, numbers)
+        return pool, stored, caveats, _find_unknown(pool, schema, client)
     _refuse_numbers(pool, schema, why_texts)
     converted = convert_pool(pool, schema, location)
     _check_texts(pool, schema, client)
-    if not (known := known_values(schema)):
+    if not (known := known_values_for_pool(schema)):
         return converted, stored, caveats, {}
-    texts = tuple(column for column in schema.columns if column.name in known)
+    read = tuple(column for column in schema.columns if column.name in known)
     pool = pool.with_columns([*known], block_rows=ROWS_AT_ONCE)
-    like = replace(schema, columns=texts)
-    pool = convert_pool(pool, like, location)
+    like = replace(schema, columns=read)
+    if pool.frames is not None:  # otherwise keys are all that is read
+        pool = convert_pool(pool, like, location)
+    return converted, stored, caveats, _find_unknown(pool, like, client)
+
+
+def _find_unknown(
+    pool: Pool, schema: TableSchema, client: "Client | None"
+) -> Mapping[str, UnknownValues]:
+    """Return the values of a pool that no labeled row has, of the columns it reads."""
+    if not (known := known_values_for_pool(schema)):
+        return {}
+    names = [*known]
+    pool = pool.with_columns(names, block_rows=ROWS_AT_ONCE)
 
     def find(X: Features, row_numbers: Integers) -> dict[str, UnknownValues]:
-        return find_unknown_values(pd.DataFrame(native(X)), known)
+        rows = native(X)
+        if not isinstance(rows, pd.DataFrame):
+            rows = pd.DataFrame(rows, columns=names)
+        return find_unknown_values(rows, known)
 
-    unknown = pool.reduce(find, merge_unknown_values, client=client, allow_nan=True)
-    return converted, stored, caveats, unknown
+    unknown: dict[str, UnknownValues] = pool.reduce(
+        find, merge_unknown_values, client=client, allow_nan=True
+    )
+    return unknown
 
 
 def convert_pool(

@@ -87,6 +87,12 @@ class ColumnSchema:
     """Fraction of the rows whose text no other row has. It estimates the fraction of
     new rows of the same population with a text that none of these rows has (Good and
     Turing)."""
+    limits: tuple[float, float] | tuple[str, str] | None = None
+    """Smallest and largest value of a column of numbers, or of times in ISO form."""
+    n_values: int = 0
+    """Rows that `limits` are of."""
+    is_unique: bool = False
+    """Whether whole numbers are another one in each row, as in a key."""
 
     @property
     def meaning(self) -> tuple[Kind, str]:
@@ -203,6 +209,10 @@ class TableSchema:
                     _tuple(column["categories"]),
                     column["has_gaps"],
                     column.get("new_share", 0.0),
+                    # Records before 0.3 do not have the others.
+                    _tuple(column.get("limits")),
+                    column.get("n_values", 0),
+                    column.get("is_unique", False),
                 )
                 for column in content.pop("columns")
             )
@@ -443,7 +453,7 @@ def schema_of(frame: pd.DataFrame, *, target: str | None = None) -> TableSchema:
         schema = ColumnSchema(column.name, kind)
         if kind is Kind.TEXT:
             schema = with_texts_of(schema, values, has_gaps=bool(values.hasnans))
-        columns.append(schema)
+        columns.append(with_limits_of(schema, values))
     return TableSchema(tuple(columns), target=target, is_typed=True)
 
 
@@ -462,21 +472,45 @@ def with_texts_of(
     )
 
 
-def with_categories(schema: TableSchema, other: TableSchema) -> TableSchema:
-    """Return the schema with the categories and gaps of columns in another one."""
-    known = {column.name: column for column in other.columns}
+def with_limits_of(column: ColumnSchema, values: pd.Series) -> ColumnSchema:
+    """Return the schema of a column of numbers or times with its limits."""
+    if column.kind.is_time and values.dtype.kind == "M":
+        if (known := values.dropna()).empty:
+            return column
+        limits = known.min().isoformat(), known.max().isoformat()
+        return replace(column, limits=limits, n_values=len(known))
+    if not (column.kind.is_number and values.dtype.kind in "iuf"):
+        return column
+    numbers = values.to_numpy(np.float64, na_value=np.nan)
+    numbers = numbers[np.isfinite(numbers)]
+    if not len(numbers):
+        return column
     return replace(
-        schema,
-        columns=tuple(
+        column,
+        limits=(float(numbers.min()), float(numbers.max())),
+        n_values=len(numbers),
+        is_unique=column.kind is Kind.WHOLE and len({*numbers.tolist()}) == len(values),
+    )
+
+
+def with_categories(schema: TableSchema, other: TableSchema) -> TableSchema:
+    """Return the schema with what another one knows of the values of columns."""
+    known = {column.name: column for column in other.columns}
+    columns = []
+    for column in schema.columns:
+        of = known.get(column.name, column)
+        columns.append(
             replace(
                 column,
-                categories=known.get(column.name, column).categories,
-                has_gaps=known.get(column.name, column).has_gaps,
-                new_share=known.get(column.name, column).new_share,
+                categories=of.categories,
+                has_gaps=of.has_gaps,
+                new_share=of.new_share,
+                limits=of.limits,
+                n_values=of.n_values,
+                is_unique=of.is_unique,
             )
-            for column in schema.columns
-        ),
-    )
+        )
+    return replace(schema, columns=tuple(columns))
 
 
 def with_classes(schema: TableSchema, y: ArrayLike) -> TableSchema:

@@ -19,7 +19,13 @@ from numpy.typing import NDArray
 
 from dsel.checks import letters_of, listing
 from dsel.data.missing_labels import check_gap_words, without_words
-from dsel.data.schema import ColumnSchema, TableSchema, number_column, with_texts_of
+from dsel.data.schema import (
+    ColumnSchema,
+    TableSchema,
+    number_column,
+    with_limits_of,
+    with_texts_of,
+)
 from dsel.data.table_files import PARQUET, TEXT_FILES, files_in, name_text_file
 from dsel.data.table_request import (
     Table,
@@ -461,7 +467,7 @@ def read_text(location: str, request: TableRequest) -> Table:
     columns = tuple(
         with_texts_of(column, X[column.name], has_gaps=scans[column.name].n_empty > 0)
         if column.kind is Kind.TEXT
-        else column
+        else with_limits_of(column, X[column.name])
         for column in schema.columns
     )
     return Table.from_frame(

@@ -1,7 +1,7 @@
-"""Values of text columns that no labeled row has: models have not learned them.
+"""Values that no labeled row has: models have not learned them.
 
-An encoder that takes unknown values writes zeros for them, so that predictions change
-in silence.
+An encoder that takes unknown texts writes zeros for them, and models extrapolate to
+numbers and times beyond those of labeled rows, so that predictions change in silence.
 """
 
 import re
@@ -9,16 +9,19 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy.stats import betabinom
 
 from dsel.checks import letters_of, listing
-from dsel.data.schema import TableSchema
+from dsel.data.schema import ColumnSchema, TableSchema
 from dsel.data.text_columns.gaps import GAP_WORDS
 from dsel.data.text_columns.kinds import Kind
+from dsel.data.text_columns.numbers import LARGEST_EXACT
 from dsel.errors import NewFile, UndecidedError
 from dsel.rounded_texts import count_of
 
@@ -29,6 +32,11 @@ MOST_TIMES: Final = 2
 MOST_MISSPELLED: Final = 0.01
 """Fraction of a pool's rows up to which another spelling is a slip of a few rows."""
 _GAPS: Final = frozenset(letters_of(word) for word in ("", *GAP_WORDS))
+CHANCE_BEYOND: Final = 0.001
+"""Probability up to which so many rows beyond the labeled ones are no chance."""
+MOST_BEYOND: Final = 0.01
+"""Fraction of a table's rows up to which numbers beyond the labeled ones are a few
+extreme values."""
 _MOST_LETTERS: Final = 40
 _MOST_COMPARED: Final = 1000
 """Unknown values of a block that are compared with those of labeled rows."""
@@ -44,8 +52,24 @@ class KnownTexts:
     """Fraction of new rows of the same population that are expected to have others."""
 
 
-KnownValues = Mapping[str, KnownTexts]
-"""The values of labeled rows, by text column."""
+@dataclass(frozen=True)
+class KnownRange:
+    """The smallest and the largest number, or time, of labeled rows in a column."""
+
+    limits: tuple[float, float] | tuple[str, str]
+    """Times are in ISO form."""
+    n_values: int
+    """Labeled rows with a value."""
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The limits for messages."""
+        low, high = self.limits
+        return _short(low), _short(high)
+
+
+KnownValues = Mapping[str, KnownTexts | KnownRange]
+"""The values of labeled rows, by column of texts, numbers or times."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +99,10 @@ class UnknownValues:
     spellings: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Values with what labeled rows have in their place, in one or several spellings,
     but for gaps."""
+    limits: tuple[str, str] | None = None
+    """Smallest and largest value of labeled rows; None for a column of texts."""
+    n_labeled: int = 0
+    """Labeled rows that `limits` are of."""
 
     @property
     def ambiguous_spellings(self) -> tuple[str, ...]:
@@ -84,21 +112,35 @@ class UnknownValues:
     @property
     def record(self) -> dict[str, object]:
         """The findings, for JSON."""
-        left_out = ("new_share", "spellings")
+        left_out = ("new_share", "spellings", "n_labeled")
         return {k: v for k, v in asdict(self).items() if k not in left_out}
 
     def is_expected(self, n_rows: int) -> bool:
         """Return whether rows of the labeled population may hold as many new values.
 
         Free texts and identifiers differ in nearly all rows, of the labeled table as
-        well: models were tested on rows whose texts were new to them.
+        well: models were tested on rows whose texts were new to them. Of numbers the
+        part that lies beyond n independent draws has the beta distribution of 2 and
+        n - 1, so that the number of such rows is beta-binomial.
         """
+        if self.limits is not None:
+            if self.n_labeled < 2 or self.n_rows <= MOST_BEYOND * n_rows:
+                return True
+            chance = betabinom(n_rows, 2, self.n_labeled - 1).sf(self.n_rows - 1)
+            return bool(chance > CHANCE_BEYOND)
         return not self.n_gaps and self.n_rows <= MOST_TIMES * self.new_share * n_rows
 
     @property
     def line(self) -> str:
         """Description of the values in one line."""
         parts, what = [], f"column {self.column!r}"
+        if self.limits is not None:
+            low, high = self.limits
+            return (
+                f"in {count_of(self.n_rows, 'row')} {what} is beyond the labeled rows, "
+                f"which have {low} to {high}, such as {self.values[0]}: the models "
+                f"have learned nothing about such values"
+            )
         if self.n_rows:
             shown = listing([repr(value[:_MOST_LETTERS]) for value in self.values], 10)
             parts.append(
@@ -146,23 +188,42 @@ class UnknownValues:
             self.alike if self.n_alike else later.alike,
             self.new_share,
             tuple({**dict(later.spellings), **dict(self.spellings)}.items()),
+            self.limits,
+            self.n_labeled,
         )
 
 
 def known_values(schema: TableSchema | None) -> KnownValues:
-    """Return the values of the text columns of labeled rows, where they are kept."""
+    """Return the values of labeled rows by column, where they are kept."""
+    columns = () if schema is None else schema.columns
+    known = {column.name: _known_values_of(column) for column in columns}
+    return {name: values for name, values in known.items() if values is not None}
+
+
+def known_values_for_pool(schema: TableSchema) -> KnownValues:
+    """Return the values of those columns of which every value of a pool is read.
+
+    These are texts, times and numbers that differ in all labeled rows, as keys do: a
+    pool has too many numbers to be read before its run, which compares a sample.
+    """
+    keys = {column.name for column in schema.columns if column.is_unique}
+    kinds = {column.name: column.kind for column in schema.columns}
     return {
-        column.name: KnownTexts(
-            frozenset(
-                column.categories
-                if column.has_gaps is False
-                else (*column.categories, None)
-            ),
-            column.new_share,
-        )
-        for column in (() if schema is None else schema.columns)
-        if column.kind is Kind.TEXT and column.categories is not None
+        name: values
+        for name, values in known_values(schema).items()
+        if not kinds[name].is_number or name in keys
     }
+
+
+def _known_values_of(column: ColumnSchema) -> KnownTexts | KnownRange | None:
+    """Return the values of labeled rows in a column; None where they are not kept."""
+    if column.kind is Kind.TEXT and column.categories is not None:
+        texts = column.categories
+        all_texts = texts if column.has_gaps is False else (*texts, None)
+        return KnownTexts(frozenset(all_texts), column.new_share)
+    if column.limits is not None:
+        return KnownRange(column.limits, column.n_values)
+    return None
 
 
 def find_unknown_values(
@@ -171,6 +232,10 @@ def find_unknown_values(
     """Return the values by column of a block that no labeled row has."""
     unknown_values = {}
     for name, texts in known.items():
+        if isinstance(texts, KnownRange):
+            if (beyond := _find_beyond(X[name], texts)) is not None:
+                unknown_values[name] = beyond
+            continue
         values = texts.values
         n_rows_of = _count_unknown(X[name], values)
         n_rows = sum(n_rows_of.values())
@@ -236,6 +301,42 @@ def check_spellings(
             *([] if file is None else [file]),
             [("--drop", names)],
         )
+
+
+def _find_beyond(values: pd.Series, known: KnownRange) -> UnknownValues | None:
+    """Return the numbers or times of a block that no labeled row reaches, if any."""
+    low, high = known.limits
+    if isinstance(low, str):
+        if values.dtype.kind != "M":
+            return None
+        first, last = pd.Timestamp(low), pd.Timestamp(high)
+        if isinstance(values.dtype, pd.DatetimeTZDtype) != (first.tz is not None):
+            return None
+        beyond = values[((values < first) | (values > last)).fillna(False)]
+        shown: list[Any] = [t.isoformat() for t in beyond.head(MOST_VALUES_SHOWN)]
+    elif values.dtype.kind in "iuf":
+        numbers = values.to_numpy(np.float64, na_value=np.nan)
+        beyond = numbers[(numbers < low) | (numbers > high)]
+        shown = beyond[:MOST_VALUES_SHOWN].tolist()
+    else:
+        return None
+    if not len(beyond):
+        return None
+    return UnknownValues(
+        str(values.name),
+        len(beyond),
+        tuple(dict.fromkeys(map(_short, shown))),
+        limits=known.texts,
+        n_labeled=known.n_values,
+    )
+
+
+def _short(limit: float | str) -> str:
+    """Return a number, or a time in ISO form, as a person writes it."""
+    if isinstance(limit, str):
+        return limit.removesuffix("T00:00:00").replace("T", " ")
+    is_whole = abs(limit) < LARGEST_EXACT and limit == round(limit)
+    return f"{limit:.0f}" if is_whole else f"{limit:.6g}"
 
 
 def _has_zeros(value: str | None) -> bool:

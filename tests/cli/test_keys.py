@@ -1,6 +1,9 @@
 """Columns of whole numbers that are keys of records, or of customers with several."""
 
+import json
 import shlex
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -44,7 +47,7 @@ def test_select__tests_whether_row_numbers_go_on_in_the_pool(tmp_path, first):
     pool = pd.DataFrame({"x": RNG.normal(size=len(ids)), "id": ids})
     pool.to_csv(tmp_path / "pool.csv", index=False)
     said = run("select", path, *MODEL, "--pool", tmp_path / "pool.csv").output
-    assert "name it by --id id, which keeps it in predictions" in said
+    assert "--id id, which keeps it in predictions" in said
     is_violated = "A1 (independent draws from one population) is violated" in said
     assert is_violated == (first > 0)
     assert ("most by column id" in said) == (first > 0)
@@ -104,3 +107,51 @@ def test_select__offers_a_target_of_amounts_as_numbers(tmp_path):
     assert commands[0].startswith("Run: ")
     assert "--number price" in commands[0]
     assert "predictions are off by" in succeed(*shlex.split(commands[0])[2:]).stdout
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_plan__begins_with_keys_that_go_on_in_the_pool(tmp_path, ending):
+    path = write(tmp_path / "t.csv", id=np.arange(1, 301))
+    pool = pd.DataFrame({"x": RNG.normal(size=900), "id": np.arange(301, 1201)})
+    place = tmp_path / f"pool.{ending}"
+    if ending == "csv":
+        pool.to_csv(place, index=False)
+    else:
+        pool.to_parquet(place)
+    words = ["select", path, *MODEL[:-1], "--pool", place, "--plan"]
+    done = succeed(*words)
+    first, *commands = done.stderr.splitlines()
+    assert first.startswith("NOT CERTIFIED: in most pool rows column 'id' has values")
+    assert "A1 (independent draws from one population) is violated" in first
+    assert [line.partition("--plan ")[2] for line in commands[::2]] == [
+        "--id id",
+        "--drop id",
+    ]
+    assert done.stdout.splitlines()[1].startswith("  NOT CERTIFIED  column 'id'")
+    other = succeed(*shlex.split(commands[0])[2:])
+    assert "NOT CERTIFIED" not in other.output
+
+
+def test_plan__begins_with_dates_that_the_labeled_rows_do_not_reach(tmp_path):
+    days = pd.date_range("2023-01-01", periods=300).strftime("%Y-%m-%d")
+    path = write(tmp_path / "t.csv", opened=days)
+    later = pd.date_range("2026-01-01", periods=400).strftime("%Y-%m-%d")
+    pool = pd.DataFrame({"x": RNG.normal(size=400), "opened": later})
+    pool.to_csv(tmp_path / "pool.csv", index=False)
+    words = ["select", path, *MODEL[:-1], "--pool", tmp_path / "pool.csv", "--plan"]
+    content = json.loads(succeed(*words, "--json").stdout)
+    assert "--drop opened" in content["plan"]["NOT CERTIFIED"]
+    assert content["plan"]["search"].startswith("Plan of 1 candidate")
+
+
+def test_plan__warns_of_groups_that_differ_by_case_with_the_line_that_mends_them(
+    tmp_path,
+):
+    keys = [f"{'Kk'[n % 7 == 0]}{n // 4}" for n in range(300)]
+    path = write(tmp_path / "t.csv", customer=keys)
+    done = succeed("select", path, *MODEL[:-1], "--groups", "customer", "--plan")
+    note, _, line = done.stderr.splitlines()
+    assert note.startswith("Note: groups 'K0' and 'k0' differ only by case")
+    write_line, command = line.split(" && ")
+    subprocess.run([sys.executable, *shlex.split(write_line)[1:]], check=True)
+    assert "differ only" not in succeed(*shlex.split(command)[1:]).output

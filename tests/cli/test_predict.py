@@ -414,7 +414,7 @@ def test_predict__says_which_values_no_labeled_row_has(results, tmp_path):
         out = tmp_path / f"{name}.csv"
         found = succeed("predict", results, tmp_path / name, "--out", out, "--json")
         said = {"column": "city", "n_rows": 4, "values": ["Mars", "Rome", "Oslo"]}
-        said |= {"n_gaps": 0, "n_alike": 0, "alike": None}
+        said |= {"n_gaps": 0, "n_alike": 0, "alike": None, "limits": None}
         content = json.loads(found.stdout)
         assert content["unknown_values"] == [said]
         assert content["note_on_bound"] == (
@@ -919,3 +919,55 @@ def test_predict__of_texts_for_dates_fails_above_scikit_learn(tmp_path):
     assert not [entry for entry in made.traceback if "sklearn" in str(entry.path)]
     right = texts.assign(day=pd.to_datetime(texts["day"]))
     np.testing.assert_array_equal(outcome.predict(right), outcome.predict(rows))
+
+
+def dated(n_rows, first, seed=0):
+    rng = np.random.default_rng(seed)
+    days = pd.Timestamp(first) + pd.to_timedelta(rng.integers(0, 360, n_rows), "D")
+    frame = pd.DataFrame({"age": rng.normal(45, 15, n_rows).round(2)})
+    return frame.assign(opened=days.strftime("%Y-%m-%d"))
+
+
+def test_predict__says_how_many_rows_are_beyond_the_labeled_ones(tmp_path):
+    labeled, new = dated(300, "2023-01-01"), dated(200, "2026-01-01", 1)
+    labels = np.where(labeled["age"] > 45, "good", "bad")
+    labeled.assign(label=labels).to_csv(tmp_path / "l.csv", index=False)
+    new["age"] = new["age"].clip(20.0, 70.0)
+    new.loc[:79, "age"] += 500.0
+    new.to_csv(tmp_path / "new.csv", index=False)
+    same = dated(200, "2023-01-01", 2)
+    same.loc[0, "age"] = 900.0  # a single extreme value is no finding
+    same.to_csv(tmp_path / "same.csv", index=False)
+    results = tmp_path / "r"
+    succeed(
+        "select", tmp_path / "l.csv", "--target", "label", "--model", "logistic",
+        "--grid", "C=1", "--out", results, "--quiet",
+    )  # fmt: skip
+    done = run("predict", results, tmp_path / "new.csv", "--out", tmp_path / "p.csv")
+    notes = " ".join(done.stderr.split())
+    assert "in 80 rows column 'age' is beyond the labeled rows, which have " in notes
+    assert "in 200 rows column 'opened' is beyond the labeled rows, which" in notes
+    assert "The bound says nothing about at least 200 of these 200 rows" in done.stdout
+    words = ("predict", results, tmp_path / "same.csv", "--out")
+    record = json.loads(succeed(*words, tmp_path / "s.csv", "--json").stdout)
+    assert record["unknown_values"] == []
+    with pytest.warns(GuaranteeWarning):
+        made = dsel.open_outcome(results).predict_table(
+            tmp_path / "new.csv", out=tmp_path / "p2.csv"
+        )
+    counts = {each.column: each.n_rows for each in made.unknown}
+    assert counts == {"age": 80, "opened": 200}
+
+
+def test_predict_table__in_python_says_which_numbers_are_beyond_the_labeled_ones():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200)})
+    search = dsel.SemiSupervisedSearchCV(
+        LogisticRegression(), {"C": [1.0]}, random_state=0
+    )
+    search.fit(X, (X["a"] > 0).astype(int))
+    with pytest.warns(GuaranteeWarning) as told:
+        search.outcome_.predict_table(X.assign(b=X["b"] + 9.0))
+    texts = [str(each.message) for each in told]
+    assert len([text for text in texts if "column 'b' is beyond the lab" in text]) == 1
+    assert not [text for text in texts if "column 'a'" in text]

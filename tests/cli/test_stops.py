@@ -664,8 +664,10 @@ def test_select__names_the_identifier_by_which_a_pool_differs(tables, name):
     if name == "income":  # a number that is no identifier is not left out
         assert not lines
         return
-    assert lines == [f"Run: {shlex.join(['dsel', *words])} --out r_2 --id {name}"]
-    assert "Error at most" in run_line(lines[0]).stdout
+    before, after = lines  # of the run, which has the same column
+    assert before == f"Run: {shlex.join(['dsel', *words])} --out r --id {name}"
+    assert after == f"Run: {shlex.join(['dsel', *words])} --out r_2 --id {name}"
+    assert "Error at most" in run_line(after).stdout
 
 
 def test_free_text__is_kept_by_the_pipeline_of_the_page(tables, monkeypatch):
@@ -929,6 +931,20 @@ def test_spellings__of_categories_come_with_the_line_that_writes_one(
     subprocess.run([sys.executable, "-c", code], check=True)
     assert {*pd.read_csv("l_respelled.csv")["plan"]} == {"basic", "plus"}
     assert succeed(*shlex.split(command)).stderr == ""
+
+
+def test_spellings__are_written_alike_in_both_tables_by_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, n_rows in (("l.csv", 200), ("u.csv", 600)):
+        frame = customers(n_rows, n_rows).drop(columns="customer_id")
+        frame.loc[::9, "plan"] = frame.loc[::9, "plan"].str.upper()
+        frame.to_csv(name, index=False)
+    words = ["select", "l.csv", "--target", "left", "--pool", "u.csv", *MODEL]
+    *writes, command = succeed(*words, "--plan").stderr.splitlines()[-1].split(" && ")
+    for line in writes:
+        subprocess.run([sys.executable, *shlex.split(line)[1:]], check=True)
+    assert {*pd.read_csv("u_respelled.csv")["plan"]} == {"basic", "plus"}
+    assert "BASIC" not in succeed(*shlex.split(command)[1:]).output
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,9 @@ class InputFormat:
         library = None
         if isinstance(X, Frame):
             frame = X.given
+        elif isinstance(X, np.ndarray):
+            numbers = X.astype(np.float64, copy=False)
+            frame = pd.DataFrame(numbers, columns=list(names), copy=False)
         if labeled.schema is not None:
             library = type(labeled.schema.empty).__module__.partition(".")[0]
         kinds = schema_of(frame).to_json()
