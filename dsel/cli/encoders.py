@@ -397,10 +397,11 @@ def leave_out(column: str) -> ColumnTransformer:
 
 
 def _count_columns(kind: str, names: list[str]) -> str:
-    """Return the number of columns of a kind, and the names of those to be checked."""
+    """Return the number of columns of a kind, and the names of the first ones.
+
+    Codes that were read as numbers, such as those of towns, are seen by their names.
+    """
     count = f"{len(names):,} of {kind}"
-    if kind == "numbers":
-        return count
     end = ", ..." if len(names) > MOST_NAMES else ""
     return f"{count} ({', '.join(names[:MOST_NAMES])}{end})"
 

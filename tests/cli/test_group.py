@@ -141,7 +141,7 @@ def test_lists__have_commas_or_are_given_several_times(words, tmp_path):
     assert done.exit_code == 0, done.output
     plan = json.loads(done.stdout)["plan"]
     assert plan["model"] == "svm,forest"
-    assert plan["columns"] == "3 of numbers, 2 of values (g, h)"
+    assert plan["columns"] == "3 of numbers (e, f, x), 2 of values (g, h)"
 
 
 @pytest.mark.parametrize(("words", "message"), REPEATS)

@@ -4,7 +4,7 @@ The smallest ones are computed as if no model made any error.
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import ceil, isfinite, isnan, log, log1p, nan
 from typing import Final
@@ -62,7 +62,8 @@ Where the limit is smaller, three folds gain little: on ten public data sets wit
 300 labels their bound is .95 of that of five, and the models err 1.08 times as often.
 """
 MUCH_SMALLER: Final = 0.8
-"""Largest ratio of the limit by fewer folds to that of the plan, to be named."""
+"""Largest ratio of the limit, or bound, by fewer folds to that of the plan, to be
+named."""
 NO_BOUND: Final = 0.999
 """A limit above this would be printed as 100.0%."""
 MOST_TIMES: Final = 100
@@ -211,9 +212,32 @@ def _describe_expected_bounds(search: PlannedSearch) -> str:
     of_holdout = [replace(case, delta=search.delta) for case in cases]
     k = search.scheme.n_folds
     holdout = _expected_texts(of_holdout, PLAIN_HOLDOUT, k)
+    losses = search.context.losses
+    has_report = bool(losses.report_classes) or losses.value_loss is not None
+    plain = " without a report" if has_report else ""
     return (
         f"about {_expected_texts(cases, ONE_FOLD, k)} {condition} (a 20% hold-out "
-        f"set: about {holdout})"
+        f"set{plain}: about {holdout}{_describe_expected_by_fewer_folds(cases, k)})"
+    )
+
+
+def _describe_expected_by_fewer_folds(cases: Sequence[Case], n_folds: int) -> str:
+    """Return the expected bounds of fewer folds where these are much smaller, or "".
+
+    That depends on the smallest rate, where the number of rows of a fold counts most.
+    """
+    if n_folds <= FEWER_FOLDS:
+        return ""
+    now, fewer = (
+        sum(expected_terms(cases[0], table_rows()[ONE_FOLD], k))
+        for k in (n_folds, FEWER_FOLDS)
+    )
+    if not fewer <= MUCH_SMALLER * now:  # NaN is not
+        return ""
+    part = fraction_in_percent(1 - 1 / FEWER_FOLDS)
+    texts = _expected_texts(cases, ONE_FOLD, FEWER_FOLDS)
+    return (
+        f"; cv={FEWER_FOLDS}: about {texts}, if models trained on {part} err as often"
     )
 
 
@@ -452,8 +476,8 @@ def _describe_useless_pool_of_class(search: PlannedSearch) -> str:
 def describe_rare_class(search: PlannedSearch) -> str:
     """Return that the error hardly shows a rare class, and what bounds it; or ""."""
     losses, classes = search.context.losses, search.classes.tolist()
-    is_of_error = losses.is_about_error and not losses.report_classes
-    if search.is_regression or not (search.method.is_nested and is_of_error):
+    is_nested = search.method.is_nested
+    if search.is_regression or not (is_nested and losses.is_about_error):
         return ""
     labeled = search.labeled
     of_groups = "" if search.row_groups is None else f" ({ONE_OF_EACH})"
@@ -467,6 +491,8 @@ def describe_rare_class(search: PlannedSearch) -> str:
         f"{label!r}, {count_of(n_rarest, 'row')} of {n_rows.sum():,}{of_groups}: never "
         f"to find it adds only {about_percent(n_rarest / n_rows.sum())} to the error"
     )
+    if losses.report_classes:
+        return f"{text}; the report has the part of it that is found"
     if search.n_queries or not search.scheme.is_plain_random:
         return text  # bounds of classes are not for such a search
     n_folds = search.scheme.n_folds

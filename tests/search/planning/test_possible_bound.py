@@ -126,7 +126,9 @@ def test_plan__says_the_bounds_that_plan_bound_expects_and_its_call(
     options, rates, words
 ):
     text = row_of(plan(pool=None, **options), "bound")
-    found = re.match(f"about (.*)% if {words} .*hold-out set: about (.*)%[)]", text)
+    found = re.match(
+        f"about (.*?)% if {words} .*hold-out set: about ([^%]*)%[);]", text
+    )
     call = text.rpartition("other rates: ")[2]
     assert "error=0.15" in call
     for n, rate in enumerate(rates):
@@ -239,12 +241,30 @@ def test_plan__says_what_bounds_a_rare_class_that_the_error_hardly_shows():
     assert row_of(other_seed, "rare class") == text
     assert "about" not in row_of(plan(rare(4)), "rare class")
     assert "too few for a bound of its misses" in row_of(plan(rare(4)), "rare class")
-    for planned in (
-        plan(),
-        plan(rare(20), loss="balanced"),
-        plan(rare(20), report=True),
-    ):
+    for planned in (plan(), plan(rare(20), loss="balanced")):
         assert not row_of(planned, "rare class")
+
+
+def test_plan__with_a_report_keeps_the_rare_class_and_names_the_plain_hold_out_set():
+    planned = plan(rare(20), report=True)
+    text = row_of(planned, "rare class")
+    assert text.startswith("'fraud', 20 rows of 400: never to find it adds only 5.0%")
+    assert text.endswith("the report has the part of it that is found")
+    assert "(a 20% hold-out set without a report: about" in row_of(planned, "bound")
+
+
+def test_plan__says_by_expectation_what_fewer_folds_give_few_rows():
+    few = {"groups": np.arange(400) % 80}
+    text = row_of(plan(**few), "bound")
+    found = re.search("cv=3: about (.*)%, if models trained on 67% err as often", text)
+    call = text.rpartition("other rates: ")[2]
+    for number, rate in zip(percents(found[1]), (0.05, 0.1, 0.2), strict=True):
+        bounds = bounds_of(call.replace("0.15", f"{rate}, cv=3"))
+        bounds = bounds.sel(certificate="one_fold")
+        assert number == pytest.approx(
+            bounds.isel(n_folds=bounds.n_folds == 3).item(), abs=6e-4
+        )
+    assert "cv=3" not in row_of(plan(cv=3, **few), "bound")
 
 
 def test_plan__leaves_to_a_comparison_what_it_may_prove():
