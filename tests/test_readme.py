@@ -136,7 +136,7 @@ def test_page__names_extras_before_the_command_that_needs_them(page):
 @pytest.mark.parametrize(
     ("page", "n_shown"),
     [
-        ("two_tables", 3),
+        ("two_tables", 4),
         ("regression", 2),
         ("monitor", 1),
         ("rare_class", 1),

@@ -201,8 +201,11 @@ def many_lines(place, line):
 def test_predict_table__of_a_long_text_file_has_its_order(tmp_path):
     (tmp_path / "new.csv").write_text(many_lines(90_000, '-1,"Bonn\nam Rhein"'))
     outcome = search(FEATURES)
-    with pytest.warns(GuaranteeWarning, match="In 1 row column"):
+    with pytest.warns(GuaranteeWarning) as told:
         made = outcome.predict_table(tmp_path / "new.csv", out=tmp_path / "p.parquet")
+    texts = [str(each.message) for each in told]
+    assert any(text.startswith("In 1 row column 'town'") for text in texts)
+    assert any(" column 'x' is beyond the labeled rows, " in text for text in texts)
     found = pd.read_parquet(made.path)
     assert (found["row"] == np.arange(100_000)).all()
     X = pd.DataFrame({"x": np.arange(100_000.0), "town": "Ulm"})
