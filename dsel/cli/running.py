@@ -122,7 +122,7 @@ UNSEEN_GROUPS: Final = (
 """The next step without a pool, which would show that rows come in groups."""
 A1_UNKNOWN: Final = (
     "several rows share each value of column {!r}: if they belong together, as visits "
-    "of one person do, A1 (independent draws) is violated and the bound is void. This "
+    "of one person do, A1 is violated (independent draws) and the bound is void. This "
     "command has a bound about new ones, without a pool"
 )
 """The note on a feature that may be the key of groups."""

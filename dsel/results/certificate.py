@@ -276,7 +276,7 @@ class Certificate(Renderable):
             reasons.append(LOST)
         caveats = [*self.caveats, *make_caveats(Effect.VOIDS, reasons)]
         for violated in (known for known in self.assumptions if known.is_violated):
-            short = f"{violated.name} ({IN_SHORT[violated.name]}) is violated"
+            short = f"{violated.name} is violated ({IN_SHORT[violated.name]})"
             text = f"{short}: {violated.reason}"
             caveats.append(Caveat(Effect.VOIDS, text, short_text=short))
         if not texts_of(caveats, Effect.VOIDS):

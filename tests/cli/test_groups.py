@@ -158,7 +158,7 @@ def test_select__names_the_groups_before_a_run_whose_features_have_them(tmp_path
     done = succeed(*words, "--plan")
     note, command = done.stderr.splitlines()[:2]
     assert "each value of column 'client'" in note
-    assert "A1 (independent draws) is violated and the bound is void" in note
+    assert "A1 is violated (independent draws) and the bound is void" in note
     assert command.startswith("Run: dsel select ")
     assert command.endswith(" --plan --groups client")
     again = succeed(*shlex.split(command)[2:])

@@ -48,7 +48,7 @@ def test_select__tests_whether_row_numbers_go_on_in_the_pool(tmp_path, first):
     pool.to_csv(tmp_path / "pool.csv", index=False)
     said = run("select", path, *MODEL, "--pool", tmp_path / "pool.csv").output
     assert "--id id, which keeps it in predictions" in said
-    is_violated = "A1 (independent draws from one population) is violated" in said
+    is_violated = "A1 is violated (independent draws from one population)" in said
     assert is_violated == (first > 0)
     assert ("most by column id" in said) == (first > 0)
 

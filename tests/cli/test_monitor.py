@@ -324,7 +324,7 @@ def test_monitor__says_why_a_run_promises_nothing(tmp_path, rng):
     )  # fmt: skip
     found = run("monitor", tmp_path / "results", tmp_path / "next.csv")
     assert found.exit_code == REFUTED, found.output
-    reason = ": it is no guarantee: A1 (independent draws from one population) is"
+    reason = ": it is no guarantee: A1 is violated (independent draws from one"
     assert reason in found.stdout
     assert "Next      read why the bounds of this run are no guarantee" in found.stdout
     assert found.stdout.count("\nNext ") == 2

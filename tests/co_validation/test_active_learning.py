@@ -36,13 +36,13 @@ def test_learn_actively__says_that_picked_rows_are_no_random_sample(found):
     choice = dsel.select(found[-1].results, "max_dt_e")
     assert not choice.certificate.certified
     assert any(
-        "A1 (independent draws from one population) is violated" in why
+        "A1 is violated (independent draws from one population)" in why
         for why in choice.certificate.reasons
     )
     at_random = dsel.covalidate(SVC(), None, X[:40], Y[:40], X[40:], repeats=3)
     reasons = dsel.select(at_random, "max_dt_e").certificate.reasons
     assert not any(
-        "A1 (independent draws from one population) is violated" in why
+        "A1 is violated (independent draws from one population)" in why
         for why in reasons
     )
 

@@ -44,14 +44,14 @@ def test_reason__that_voids_both_bounds_is_printed_once():
         rf"{start}\S+( then by .+)? \(AUC [\d.]+, p = [\d.e-]+\)", reason
     ), reason
     finding = reason.removeprefix(
-        "A1 (independent draws from one population) is violated: "
+        "A1 is violated (independent draws from one population): "
     )
     assert [each.reasons for each in outcome.certificates.values()] == [(reason,)] * 2
     for shown in (outcome.choice, *outcome.certificates.values()):
         head, line, *_ = str(shown).splitlines()
         assert str(shown).count(finding[1:]) == 1
         assert line[1:] == finding[1:]
-        assert re.search(r"violated: the computed [\d.]+% is no bound, model tr", head)
+        assert re.search(r"population\): the computed [\d.]+% is no bound, model tr", head)
     text = str(outcome.choice)
     assert text.count(" is no bound") == 2
     assert "No guarantee, for the reason above: the computed " in text

@@ -154,7 +154,7 @@ READ = [
     ({"assumptions": full_list([VIOLATED]), "caveats": (ESTIMATE,),
       "is_estimate": True},
      False, ["No guarantee, since it is an estimate: about 15.0%",
-             "Caveat    A1 (independent draws from one population) is violated: the "
+             "Caveat    A1 is violated (independent draws from one population): the "
              "rows come in groups"]),
     ({"assumptions": ()}, False, ["No guarantee, since the results lost their attr"]),
     ({"bound": 1.2, "n_labeled": 30}, True,
@@ -176,7 +176,7 @@ READ = [
       "Caveat    the estimate itself is 97.8%, so that only a better model "]),
     ({"bound": 1.0, "estimate_of_models": 0.1}, True, ["the error: fits failed, mod"]),
     ({"assumptions": full_list([VIOLATED]), "bound": 1.2}, False,
-     ["No guarantee, since A1 (independent draws from one population) is violated: no "
+     ["No guarantee, since A1 is violated (independent draws from one population): no "
       "number, model trained on", "\nThe rows come in groups\n"]),
     ({"bound": nan}, False, ["since nested has no number: no number, model"]),
 ]  # fmt: skip

@@ -122,7 +122,7 @@ def test_copies__that_the_pool_lacks_void_every_bound(n_equal):
         [reason] = certificate.reasons
         assert "of 200 labeled rows equal rows of other folds, but " + which in reason
         assert "(drop_duplicates), or pass `groups`" in repr(certificate)
-        finding = reason.partition(" is violated: ")[2]
+        finding = reason.partition("population): ")[2]
         assert finding in repr(certificate)
     assert str(outcome.choice).count("equal rows of other folds") == 1
 
@@ -298,7 +298,7 @@ def test_search__of_customers_without_their_keys_certifies_nothing():
     choice = dsel.plan_search(*arguments, pool, random_state=0).run().choice
     text = " ".join(str(choice).split())
     assert (
-        "No guarantee, since A1 (independent draws from one population) is violated: "
+        "No guarantee, since A1 is violated (independent draws from one population): "
         in text
     )
     assert "labeled rows have another labeled row as their nearest one" in text
