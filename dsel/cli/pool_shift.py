@@ -12,14 +12,14 @@ from dsel.option_values import join_names, quote_names
 class PoolShift:
     """Columns of which most pool rows have values that no labeled row has.
 
-    A1 (independent draws) is violated by them, so a run would end without a bound.
+    They violate A1 (independent draws), so a run would end without a bound.
 
     Examples
     --------
     >>> shift = PoolShift(
     ...     (UnknownValues("nr", 900, ("601",), limits=("1", "600")),), 900, ("nr",))
     >>> print(shift.line)
-    NOT CERTIFIED: in most pool rows column 'nr' has values that no labeled row has (900 of 900 rows, such as 601; labeled rows have 1 to 600). So A1 (independent draws from one population) is violated, and the run will say so instead of a bound. If it only counts rows or names records, write --id nr, which keeps it in predictions, or --drop nr
+    NOT CERTIFIED: in most pool rows column 'nr' has values that no labeled row has (900 of 900 rows, such as 601; labeled rows have 1 to 600). So A1 is violated (independent draws from one population), and the run will say so instead of a bound. If it only counts rows or names records, write --id nr, which keeps it in predictions, or --drop nr
     >>> shift.ways
     [[('--id', 'nr')], [('--drop', 'nr')]]
     """  # noqa: E501
@@ -75,8 +75,8 @@ class PoolShift:
         return (
             f"NOT CERTIFIED: in most pool rows {self._nouns()} "
             f"{listing([*map(repr, self.names)], 8)} {self._verb()} values that no "
-            f"labeled row has ({found}). So A1 (independent draws from one population) "
-            f"is violated, and the run will say so instead of a bound. "
+            f"labeled row has ({found}). So A1 is violated (independent draws from one "
+            f"population), and the run will say so instead of a bound. "
             f"{'. '.join(ends)}"
         )
 

@@ -122,7 +122,7 @@ def test_plan__begins_with_keys_that_go_on_in_the_pool(tmp_path, ending):
     done = succeed(*words)
     first, *commands = done.stderr.splitlines()
     assert first.startswith("NOT CERTIFIED: in most pool rows column 'id' has values")
-    assert "A1 (independent draws from one population) is violated" in first
+    assert "A1 is violated (independent draws from one population)" in first
     assert [line.partition("--plan ")[2] for line in commands[::2]] == [
         "--id id",
         "--drop id",

@@ -51,7 +51,9 @@ def test_reason__that_voids_both_bounds_is_printed_once():
         head, line, *_ = str(shown).splitlines()
         assert str(shown).count(finding[1:]) == 1
         assert line[1:] == finding[1:]
-        assert re.search(r"population\): the computed [\d.]+% is no bound, model tr", head)
+        assert re.search(
+            r"population\): the computed [\d.]+% is no bound, model tr", head
+        )
     text = str(outcome.choice)
     assert text.count(" is no bound") == 2
     assert "No guarantee, for the reason above: the computed " in text
@@ -303,24 +305,25 @@ def test_a_rare_class_that_is_mostly_missed__is_named_with_the_way_out():
         assert way in str(choice)
 
 
-@pytest.mark.parametrize(("prune", "has_note"), [(True, True), (False, False)])
-def test_a_candidate_that_was_dropped_early__is_named_if_it_seems_better(
-    prune, has_note
-):
+def test_a_candidate_that_some_searches_dropped__is_chosen_if_it_is_better():
+    # Rankings by few rows of a class differ from fold to fold, and some searches drop
+    # the best candidate in their first round.
     rng = np.random.default_rng(38)
     y = np.where(rng.random(600) < 0.015, "fraud", "ok")
     rows = rng.normal(size=(600, 4)) + 1.2 * (y == "fraud")[:, np.newaxis]
     grid = {"C": [0.01, 0.1, 1, 10], "class_weight": [None, "balanced"]}
     pool = rng.normal(size=(500, 4))
-    plan = dsel.plan_search(
-        LogisticRegression(), grid, rows, y, pool, loss="balanced", random_state=38,
-        prune=prune,
+    halved, whole = (
+        dsel.plan_search(
+            LogisticRegression(), grid, rows, y, pool, loss="balanced",
+            random_state=38, prune=prune,
+        ).run(n_jobs=1)
+        for prune in (True, False)
     )  # fmt: skip
-    said = " ".join(str(plan.run(n_jobs=1).choice).split())
-    note = (
-        "was dropped early by some searches, and where it was not, its mean loss is 18%"
-    )
-    assert (f"C=0.01, class_weight='balanced' {note} below" in said) == has_note
+    best = {"C": 0.01, "class_weight": "balanced"}
+    assert "partly pruned" in halved.results.dsel.table().status.to_list()
+    for outcome in (halved, whole):
+        assert outcome.bounded_models["all_rows"].params == best
 
 
 def test_a_rare_class__has_the_rows_that_the_models_of_all_folds_found():

@@ -45,7 +45,6 @@ from dsel.search.running.chosen_caveats import (
     caveats_of_unranked_searches,
     count_confusion,
     notes_of_choice,
-    notes_on_dropped_candidates,
     notes_on_found_rows,
 )
 from dsel.search.running.count_chosen import ChosenModels
@@ -100,7 +99,6 @@ def make_choice(
         deployed,
         delta=search.delta,
         candidate_params=candidate_params,
-        is_halved=search.is_halved,
     )
     procedure, queries = "", None
     # A grid that sets no parameter has a single candidate: the procedure itself.
@@ -279,7 +277,6 @@ def advise_on_choice(
     *,
     delta: float,
     candidate_params: Sequence[Options],
-    is_halved: bool,
 ) -> Advice:
     """Return the caveats of a choice that are not about one model alone."""
     fold_counts_of = chosen.fitted.fold_counts_of
@@ -292,13 +289,6 @@ def advise_on_choice(
         bounded[ONE_FOLD].certificate,
     )
     advice.add(notes_of_choice, context.losses, delta, bounded, deployed)
-    if is_halved and ALL_ROWS in bounded:
-        advice.add(
-            notes_on_dropped_candidates,
-            search_counts,
-            candidate_params,
-            bounded[ALL_ROWS].candidate,
-        )
     advice.add(
         caveats_of_fits,
         search_counts.status,

@@ -4,7 +4,7 @@ The bound of an error says nothing about a rare class, so that classes which mod
 or seldom find are named.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from numbers import Real
 from typing import Any, Final, NamedTuple
@@ -24,18 +24,13 @@ from dsel.results import BoundedModel, Certificate
 from dsel.results.caveats import Caveat, Effect, make_caveats
 from dsel.results.certificate_texts import not_finite_text
 from dsel.results.fit_messages import collect_warnings
-from dsel.results.params_texts import params_text
 from dsel.rounded_texts import about_percent, confidence, count_of, name_folds
 from dsel.search.design.cv_schemes import ALL_ROWS_MODEL, CVScheme, ModelRef
-from dsel.search.engine.counts import SearchCounts
 from dsel.search.engine.jobs import JobContext
 from dsel.search.running.count_chosen import PoolPassResult
 from dsel.search.running.procedures import find_searches, unwrap_model
-from dsel.typing import AnyArray, Model, Options
+from dsel.typing import AnyArray, Model
 
-LARGE_EXCESS: Final = 1.2
-"""A candidate that was dropped early is named if the mean of the chosen one exceeds
-this multiple of its mean."""
 MOST_FOLDS_NAMED: Final = 3
 """Most folds that a warning names."""
 
@@ -148,34 +143,6 @@ def caveats_of_unranked_searches(labeled: LabeledRows, model: Any) -> list[Cavea
         )
         caveats.append(Caveat(Effect.WARNS, f"{text}{reason}"))
     return caveats
-
-
-def notes_on_dropped_candidates(
-    search_counts: SearchCounts,
-    candidate_params: Sequence[Options],
-    candidate_of_all_rows: int,
-) -> list[Caveat]:
-    """Return a note if a candidate dropped early seems better than the chosen one.
-
-    Rankings by few rows of a class differ from fold to fold, and the searches then drop
-    candidates that others keep.
-    """
-    scores = search_counts.fold_scores
-    # The mean is over the folds that a candidate has; a failed candidate has none.
-    is_known = ~np.isnan(scores)
-    means = np.full(len(scores), np.inf)
-    np.divide(np.nansum(scores, 1), is_known.sum(1), means, where=is_known.any(1))
-    best = int(np.argmin(means))
-    if not means[candidate_of_all_rows] > LARGE_EXCESS * means[best]:
-        return []
-    params = params_text(candidate_params[best])
-    less = 100 * (1 - means[best] / means[candidate_of_all_rows])
-    text = (
-        f"{params} was dropped early by some searches, and where it was not, its mean "
-        f"loss is {less:.0f}% below that of the choice on all labels"
-        f"; prune=False compares all candidates"
-    )
-    return [Caveat(Effect.INFO, text)]
 
 
 def notes_of_choice(
