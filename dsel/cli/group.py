@@ -1,6 +1,7 @@
 """The group of commands, with their errors, warnings and exit status."""
 
 import logging
+import re
 import signal
 import sys
 import traceback
@@ -59,17 +60,33 @@ FORESEEN: Final = (
 )
 TRACEBACK: Final = "--traceback"
 WAYS_OF: Final = {
-    "--confidence": " --delta 0.05 is 95% confidence.",
-    "--alpha": " --delta is the probability that the bound fails.",
-    "--labels": " --target names the column of the labels.",
-    "--label": " --target names the column of the labels.",
-    "--folds": " --cv is the number of folds.",
-    "--unlabeled-rows": " --pool names the rows without labels.",
-    "--output": " --out names the place of the results.",
-    "plan-bound --groups": " Of rows in groups N_LABELED is the number of groups.",
+    option: f" {way}"
+    for options, way in {
+        "--confidence": "--delta 0.05 is 95% confidence.",
+        "--alpha": "--delta is the probability that the bound fails.",
+        "--labels --label --y": "--target names the column of the labels.",
+        "--folds --n-folds --cv-folds": "--cv is the number of folds.",
+        "--unlabeled-rows": "--pool names the rows without labels.",
+        "--output": "--out names the place of the results.",
+        "--random-state": "--seed is the seed of all random draws.",
+        "--n-jobs --jobs --threads --cores": "All processors are used; --workers "
+        "starts processes.",
+        "--test --test-size --test-set --holdout": "No rows are set aside: each of the "
+        "folds (--cv) tests a model.",
+        "--params --param-grid": "--grid has the values of parameters.",
+        "--models --estimator --classifier": "--model names the models.",
+        "--scoring --metric": "--loss names what is ranked and bounded.",
+        "--separator --delimiter": "--sep is the separator of text files.",
+        "--na-values --missing": "--gap names words for missing values.",
+        "--key --index": "--id names columns that identify rows.",
+    }.items()
+    for option in options.split()
 }
-"""Options of other programs, and the names of the same options here or in one
-command."""
+"""What a command has for options of other programs."""
+WAYS_IN: Final = {
+    "plan-bound --groups": " Of rows in groups N_LABELED is the number of groups."
+}
+"""What one command has for options of others."""
 SHOWS: Final = "Print the full traceback of an error before its message."
 
 
@@ -180,10 +197,7 @@ class LazyGroup(SuggestingGroup):
                     click.echo(f"{context.get_usage()}\n{hint}\n", err=True)
                 way = ""
                 if isinstance(error, click.NoSuchOption):
-                    option = error.option_name
-                    of_command = f"{context.info_name if context else ''} {option}"
-                    way = WAYS_OF.get(of_command) or WAYS_OF.get(option, "")
-                    way = way or _offer_arguments(error, words)
+                    way = _way_of_option(error) or _offer_arguments(error, words)
                 elif isinstance(error, click.MissingParameter):
                     way = f" {getattr(error.param, 'help', None) or ''}".rstrip()
                 _say_stop(error, f"{error.format_message()}{way}", words)
@@ -212,6 +226,18 @@ def _unwrap_interrupts() -> Iterator[None]:
         if isinstance(error.__cause__, KeyboardInterrupt):
             raise error.__cause__ from None
         raise
+
+
+def _way_of_option(error: click.NoSuchOption) -> str:
+    """Return what the command has for an option of other programs, "" if nothing."""
+    context = error.ctx
+    if context is None:
+        return ""
+    way = WAYS_OF.get(error.option_name, "")
+    known = {name for param in context.command.params for name in param.opts}
+    if {*re.findall("--[a-z]+", way)} - known:
+        way = ""
+    return WAYS_IN.get(f"{context.info_name} {error.option_name}", way)
 
 
 def _offer_arguments(error: click.NoSuchOption, words: Sequence[str]) -> str:

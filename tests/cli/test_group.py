@@ -313,6 +313,29 @@ def test_main__ends_with_one_line_and_a_code(monkeypatch, error, code, message):
     assert len(found.output.strip().splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "way"),
+    [
+        ("select rows.csv --random-state 0", "--seed is the seed of all random draws."),
+        ("select rows.csv --n-jobs=2", "--workers starts processes."),
+        ("select rows.csv --test-size 0.2", "each of the folds (--cv) tests a model."),
+        ("select rows.csv --scoring f1", "--loss names what is ranked and bounded."),
+        ("plan-bound 400 --confidence 0.99", "--delta 0.05 is 95% confidence."),
+        ("plan-bound 400 --groups who", "N_LABELED is the number of groups."),
+    ],
+)
+def test_main__names_its_own_option_for_one_of_other_programs(words, way):
+    done = run(*words.split())
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1].endswith(f" {way}")
+
+
+def test_main__names_no_option_that_the_command_lacks():
+    assert run("report", "results", "--random-state", "0").stderr.endswith(
+        "Error: No such option '--random-state'.\n"
+    )
+
+
 HEAVY = ("dask", "pandas", "scipy", "sklearn", "xarray", "zarr")
 WAYS = [
     *([name, "--help"] for name in COMMANDS),
