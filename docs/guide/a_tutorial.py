@@ -82,8 +82,8 @@ print(outcome)
 # %%
 # 5. Read the certificates
 # ------------------------
-# Two models are certified at once: that of one fold, which has the smaller bound
-# and is deployed, and that of all labels (``deploy="all_rows"`` deploys that one).
+# Two models are certified at once: that of one fold, which mostly has the smaller
+# bound and is deployed, and that of all labels (``deploy="all_rows"`` deploys it).
 # The text says where a number comes from, and what you declare and dsel cannot check.
 
 print(outcome.certificates["all_rows"].reading())

@@ -196,12 +196,12 @@ def errors_of(
 ) -> tuple[Floats, ...]:
     """Bound the rounding errors of kernel values in float64; see `Kernel.rounding`.
 
-    A Gaussian kernel is below exp(-800) beyond a squared distance of 800 / gamma, the
-    reach. Let e bound the error of squared distances d within the reach of a row.
-    Beyond it the error is below 1.5 e + d / 1000, because the longer one of two rows is
-    at most the sum of the other one and their distance. So where gamma e <= 100, values
-    beyond the reach are computed as less than exp(-640); else the bound for the row is
-    so large that its values are not used.
+    A kernel exp(-gamma d) of a squared distance d is below exp(-800) beyond a squared
+    distance of 800 / gamma, the reach. Let e bound the error of squared distances d
+    within the reach of a row. Beyond it the error is below 1.5 e + d / 1000, because
+    the longer one of two rows is at most the sum of the other one and their distance.
+    So where gamma e <= 100, values beyond the reach are computed as less than
+    exp(-640); else the bound for the row is so large that its values are not used.
     """
     reach = np.inf if kernel.decay is None else 800.0 / kernel.decay
     return kernel.rounding(*reference.rounding(X, reach))

@@ -3,6 +3,7 @@
 from copy import deepcopy
 from dataclasses import replace
 from itertools import product
+from numbers import Real
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -13,7 +14,9 @@ from dsel.losses.calls import (
     count_pair,
     count_rows,
     counts_from_errors,
+    estimate_of_folds,
     limits_of_folds,
+    name_loss_in_errors,
     score_from_errors,
     score_rows,
 )
@@ -31,6 +34,7 @@ from dsel.losses.protocols import (
     stack_folds,
 )
 from dsel.names import NO_CLASS
+from dsel.typing import AnyArray
 
 LOSS_CHECK_ROWS: Final = 200
 """Most labeled rows on which a plan tries a loss."""
@@ -106,6 +110,7 @@ def check_loss(loss: Any, *, n_classes: int = 2, n_folds: int = 5) -> None:
     pool_counts = _count_pool(loss, folds, n_classes, rng)
     _check_bounds(loss, folds, pool_counts)
     _check_divided_delta(loss, folds, pool_counts)
+    _check_forecasts(loss, folds, targets)
     for case in (*[None] * TRIANGLES, *_draw_cases(loss, n_classes, rng)):
         _check_triangle(loss, n_classes, rng, case)
     _check_divided_pool_delta(loss, n_classes, rng)
@@ -121,6 +126,7 @@ def check_loss_on_rows(loss: Loss, rows: Rows) -> None:
     counts = _check_fold(loss, rows, np.arange(n), np.random.default_rng(0))
     folds = FoldCounts(stack_folds([counts]), np.array([n]))
     limits_of_folds(loss, folds, CHECK_DIVISION.label_delta)
+    _check_forecasts(loss, folds, rows.targets)
 
 
 def _check_fold(
@@ -255,6 +261,22 @@ def _check_bounds(loss: Loss, folds: FoldCounts, pool_counts: PoolCounts) -> Non
             f"{name}.bound_all_rows must be the limit of a fold and a part from the "
             f"pool, got {bound}, {label_term} and {disagreement_term}."
         )
+
+
+def _check_forecasts(loss: Loss, folds: FoldCounts, targets: AnyArray) -> None:
+    """Raise if what is said of a plan or a result is no number, or no list of texts."""
+    delta, name = CHECK_DIVISION.label_delta, type(loss).__name__
+    estimate_of_folds(loss, folds)
+    with name_loss_in_errors(loss, "expected_holdout"):
+        expected: object = loss.expected_holdout(folds, delta)
+    if not isinstance(expected, Real):
+        raise TypeError(
+            f"{name}.expected_holdout must return a number, got {show(expected)}."
+        )
+    with name_loss_in_errors(loss, "caveats"):
+        texts: list[Any] = loss.caveats(targets, len(folds.n_rows), delta)
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError(f"{name}.caveats must return texts, got {show(texts)}.")
 
 
 def _check_divided_delta(

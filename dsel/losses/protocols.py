@@ -250,7 +250,7 @@ class PlannedDelta:
     """
 
     delta: float
-    """Probability that any bound fails."""
+    """Probability that any bound fails; a comparison with a baseline has its own."""
     has_pool: bool
     """Whether counts on a pool are part of a bound."""
     has_queries: bool = False

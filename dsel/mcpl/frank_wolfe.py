@@ -153,7 +153,8 @@ def minimize_over_polytope(
         if gap <= tol and (status or gap <= max(value, 1e-3 * tol)):
             status = CONVERGED
         current = Minimum(used, gap, value - gap, n_passes, status)
-        # The lower limit need not rise from pass to pass, so the best one is returned.
+        # The lower limit need not rise from pass to pass, so the best one is
+        # returned; the converged one if there is one.
         if best is None or current.lower > best.lower or status == CONVERGED:
             best = current
         if status:
@@ -225,7 +226,8 @@ def minimize_quadratic_on_simplices(
 
     `hessian` is H, positive semidefinite, `linear` is c, `start` a feasible point, and
     `parts` has the simplex of each weight. The value exceeds the minimum by at most
-    `tol`. Where H is singular, the solution is about the one nearest to `start`.
+    `tol`, up to rounding, unless the steps run out, of which there are 20 and ten for
+    each weight. Where H is singular, the solution is about the one nearest to `start`.
     """
     size = len(linear)
     scale = max(float(np.abs(np.diag(hessian)).max()), np.finfo(np.float64).tiny)

@@ -1,6 +1,7 @@
 """A reader redoes a printed bound from the counts that are printed with it."""
 
 import json
+import pickle
 import re
 
 import numpy as np
@@ -85,3 +86,14 @@ def test_origin__has_no_counts_where_the_bound_is_no_binomial_limit():
     outcome = run(loss="balanced")
     assert outcome.certificate.limits == ()
     assert "B(" not in str(outcome.certificate)
+
+
+def test_print__is_the_same_of_a_plan_that_was_pickled():
+    plan = dsel.plan_search(
+        KNeighborsClassifier(), {"n_neighbors": [5, 15]}, X, Y, POOL, random_state=0
+    )
+    here, there = plan.run(), pickle.loads(pickle.dumps(plan)).run()
+    for name, certificate in here.certificates.items():
+        assert certificate.limits
+        assert there.certificates[name].limits == certificate.limits
+        assert str(there.certificates[name]) == str(certificate)

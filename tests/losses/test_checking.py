@@ -128,6 +128,18 @@ def test_check_loss__refuses(loss, words):
     assert [word for word in words.split() if word not in str(caught.value)] == []
 
 
+@pytest.mark.parametrize(
+    ("method", "wrong"),
+    [
+        ("caveats", lambda self, y, n_folds, delta: [1]),
+        ("expected_holdout", lambda self, folds, delta: "unknown"),
+    ],
+)
+def test_check_loss__refuses_wrong_types_of_what_is_only_told(method, wrong):
+    with pytest.raises(TypeError, match=f"{method} must return"):
+        check_loss(changed(method, wrong))
+
+
 def test_check_loss__tries_each_pair_of_predictions():
     def count_pair(self, rows, one, other, fold):
         return np.array(((one != other) & ~((one == 1) & (other == 2))).sum())

@@ -330,6 +330,21 @@ def test_loss_of_a_third_party__that_has_no_constant_to_return_is_named():
         dsel.plan_search(TREE, GRID, X, Y, loss=Incomparable(0), random_state=7)
 
 
+class Unexpected(ErrorWhere):
+    """Fails where it looks for what is only compared with a bound."""
+
+    def expected_holdout(self, folds, delta):
+        raise KeyError("holdout")
+
+
+def test_loss_of_a_third_party__whose_comparison_fails_is_refused_before_the_fits():
+    failure = pytest.raises(dsel.errors.LossError, match="in `expected_holdout`")
+    with failure:
+        dsel.plan_search(TREE, GRID, X, Y, loss=Unexpected(0), random_state=7)
+    with failure:
+        dsel.losses.check_loss(Unexpected(0))
+
+
 class Optimistic(ErrorWhere):
     """Gives its best score where nothing is predicted."""
 

@@ -244,7 +244,7 @@ class GroupedCommand(click.Command):
     "--deploy",
     type=NameOf([ONE_FOLD, ALL_ROWS]),
     help="Which of the two models of a nested search is deployed: the one of the best "
-    "fold (default), with the smaller bound, or the one trained on all labels.",
+    "fold (default), mostly with the smaller bound, or the one trained on all labels.",
 )
 @click.option(
     "--loss",

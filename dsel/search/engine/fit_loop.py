@@ -66,7 +66,7 @@ class FitLoop(JobLoop[FitJob, FittedJob], Generic[TableT]):
     lower_bounds: Floats = field(init=False)
     """Lower bound of each candidate's criterion by the counts so far."""
     first_bounds: Floats | None = field(init=False, default=None)
-    """The lower bounds before anything was counted; None before the first fit. The
+    """The lower bounds when best-first fitting began in this run; None before. The
     growth of a bound since then predicts the growth by the next folds."""
     batch_size: BatchSize = field(init=False)
     queue: JobQueue[FitJob, FittedJob] = field(init=False)

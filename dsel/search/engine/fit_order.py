@@ -48,8 +48,8 @@ def order_best_first(
     """Yield group and split of waiting fits, those of the best candidate first.
 
     `waiting_fits` are flags of fits, (n_candidates, n_splits). `lower_bounds` are the
-    lower bounds of the candidates by the counts so far, and `first_bounds` those before
-    anything was counted, (n_candidates,).
+    lower bounds of the candidates by the counts so far, and `first_bounds` those
+    when this run began, (n_candidates,).
     """
     unknown = ~table.finished_fits
     n_submitted = (table.fit_status == FitStatus.SUBMITTED).sum(axis=1)

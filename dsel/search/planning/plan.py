@@ -290,7 +290,7 @@ class Plan:
             reason = fitted.fit_counts.messages[failed_fit].text
             raise RuntimeError(
                 f"candidate {candidate_number}, {split.trained_on}: {reason}; the "
-                f"plan's `candidates` has its parameters."
+                f"plan's `axes.candidates` has its parameters."
             )
         return fitted.model(candidate_number, split.number)
 

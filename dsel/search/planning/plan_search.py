@@ -92,9 +92,9 @@ def plan_search(
         regressors there are ``"nested"`` and ``"holdout"``, which chooses the candidate
         with the smallest mean squared error on the first fold.
     deploy
-        The model of a nested search that is deployed: ``"one_fold"``, the default, has
-        the smaller bound; ``"all_rows"``, which needs a pool, is likely the better
-        model.
+        The model of a nested search that is deployed: ``"one_fold"``, the default,
+        mostly has the smaller bound; ``"all_rows"``, which needs a pool, is likely the
+        better model.
     criterion
         For an estimate instead of a certificate: the criterion that ranks candidates,
         such as ``"cv_error"`` or ``"loo_error"``.

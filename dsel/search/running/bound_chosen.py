@@ -103,7 +103,8 @@ def make_choice(
     procedure, queries = "", None
     # A grid that sets no parameter has a single candidate: the procedure itself.
     if not candidate_params[deployed.candidate]:
-        procedure = name_procedure(chosen.models_by_name[deployed.name])
+        model = chosen.models_by_name[deployed.name]
+        procedure = advice.call_safely(name_procedure, model) or ""
     if search.n_queries and ALL_ROWS in bounded:
         queries = make_queries(
             losses, search.classes, planned_delta, chosen, search.n_queries
@@ -116,6 +117,7 @@ def make_choice(
         chosen,
         in_groups=search.row_groups is not None,
     )
+    fold_params = advice.call_safely(params_of_folds, chosen.fitted, candidate_params)
     fold_forecast = advice.call_safely(
         forecast_folds,
         losses,
@@ -140,7 +142,7 @@ def make_choice(
         n_candidates=len(candidate_params),
         n_folds=context.scheme.n_folds,
         five_fold_disagreement=estimate_disagreement(chosen, context.scheme.n_folds),
-        fold_params=params_of_folds(chosen.fitted, candidate_params),
+        fold_params=fold_params or (),
         procedure=procedure,
         renamings=search.renamings,
         **largest_class(description.counted_classes),
@@ -398,7 +400,7 @@ def limits_of_one_fold(
 ) -> Iterator[tuple[BinomialLimit]]:
     """Yield the limit of each fold, if errors of the main loss are binomial."""
     folds = chosen.fitted.fold_counts_of[loss.statistic]
-    if loss is ERROR_RATE:
+    if loss == ERROR_RATE:
         errors, n_rows = folds.integers, folds.n_rows
     elif isinstance(loss, Recall) and len(loss.classes) == 1:
         errors, n_rows = wrong_rows(loss.narrow_tables(folds.integers))
@@ -422,7 +424,7 @@ def limits_of_all_rows(
     Where pool rows equal labeled ones, the bound is no such sum.
     """
     pool_counts = chosen.on_pool.counts_of.get(ERROR_RATE.statistic)
-    if loss is not ERROR_RATE or pool_counts is None:
+    if loss != ERROR_RATE or pool_counts is None:
         return
     differ = pool_counts.counts.tolist()
     pool_delta = division.pool_delta / len(differ)
