@@ -32,6 +32,7 @@ from dsel.data.identifiers import (
     holds_sentences,
     is_name_of_count,
     is_name_of_identifier,
+    notes_on_repeats,
 )
 from dsel.data.table_request import step_of_row_numbers
 from dsel.data.text_columns.text_reasons import DATE_ORDERS, TextReason
@@ -249,8 +250,9 @@ def _classify_columns(
     dropped = [c.name for c in undecided if c.name not in ids]
     # Rows of one customer are not independent: without its column a certificate
     # would be about other rows, so that a command names the groups first.
-    owners = [t for t in unexplained if is_name_of_identifier(t) and not X[t].is_unique]
-    owners = [t for t in owners if not has_groups and not holds_sentences(X[t])]
+    named = [t for t in unexplained if is_name_of_identifier(t) and not X[t].is_unique]
+    repeated = [t for t in unexplained if t not in named and notes_on_repeats(X[t])]
+    owners = [t for t in named + repeated if not (has_groups or holds_sentences(X[t]))]
     # What several rows share says more of groups than what hardly any do.
     owners.sort(key=lambda t: t in singles)
     return _Undecided(

@@ -164,3 +164,22 @@ def test_select__names_the_groups_before_a_run_whose_features_have_them(tmp_path
     again = succeed(*shlex.split(command)[2:])
     assert "60 groups, one row of each is counted" in again.stdout
     assert "belong together" not in again.stderr
+
+
+def test_select__offers_groups_first_where_texts_of_any_name_repeat(tmp_path, rng):
+    rows = rng.integers(0, 150, 600)
+    x = rng.normal(size=600)
+    pd.DataFrame(
+        {
+            "machine": [f"M-{row:03}" for row in rows],
+            "x": x,
+            "label": np.where(x + rng.normal(size=600) > 0, "ok", "bad"),
+        }
+    ).to_csv(tmp_path / "t.csv", index=False)
+    words = ["select", tmp_path / "t.csv", *ASKED]
+    lines = run(*words).stderr.splitlines()
+    assert "If rows of one machine belong together, write --groups machine" in lines[0]
+    assert [line for line in lines if line.startswith(("Run: ", "Or: "))] == [
+        f"{start} dsel {shlex.join([*map(str, words), option, 'machine'])}"
+        for start, option in (("Run:", "--groups"), ("Or:", "--drop"))
+    ]
