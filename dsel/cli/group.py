@@ -292,7 +292,10 @@ def _line_of(error: Exception) -> str:
 def _check(words: Sequence[str]) -> Stop | None:
     """Return what stops a command before its work begins; None if nothing does."""
     try:
-        with main.make_context("dsel", [*words], obj=[*words]) as context:
+        with (
+            keep_options(),
+            main.make_context("dsel", [*words], obj=[*words]) as context,
+        ):
             context.meta[CHECK] = True
             main.invoke(context)
     except click.NoSuchOption:  # a way of another command

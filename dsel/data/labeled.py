@@ -637,7 +637,7 @@ def match_pool(pool: Pool, labeled: LabeledRows) -> Pool:
         if is_exact or NOTHING in kinds:
             continue
         # A column of missing values alone has the type of its library, such as floats.
-        if has_values(pool, column.name):
+        if pool.frames is None or has_values(pool, column.name):
             wrong.append((pool_column, column))
     if wrong:
         pool_column, column = wrong[0]

@@ -50,7 +50,8 @@ def planned(options):
 
 
 def only_call(text):
-    [call] = {re.sub(r"\s+", " ", call) for call in CALL.findall(text)}
+    shown = text.replace("<wbr>", "")  # where a page may break a line
+    [call] = {re.sub(r"\s+", " ", call) for call in CALL.findall(shown)}
     words = call[:-1].partition("(")[2].split(", ")
     n_labeled, n_unlabeled = map(int, words[:2])
     options = {name: text for name, _, text in (w.partition("=") for w in words[2:])}
