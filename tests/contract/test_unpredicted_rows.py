@@ -11,6 +11,7 @@ RNG = np.random.default_rng(0)
 X, POOL = RNG.normal(size=(200, 3)), RNG.normal(size=(2_000, 3))
 Y = (X[:, 0] + 0.5 * RNG.normal(size=200) > 0).astype(int)
 MOST = max(X.max(), 2.5)
+FIRST_VALUE = X[0, 0]
 N_ABOVE = int((POOL[:, 0] > MOST).sum())
 OPTIONS = {"random_state": 0, "n_jobs": 1}
 
@@ -61,6 +62,28 @@ def test_rows__on_which_predict_raises_are_named_with_the_cause():
     expected = f"`predict` raised on {N_ABOVE} pool rows (row {first}: KeyError: 'unk"
     assert expected in text
     assert "raised on" not in str(certify(LogisticRegression()))
+
+
+class RaisesWithoutTheFirstRow(Raises):
+    """Raises if it was trained without the first row, as one model of a fold is."""
+
+    def fit(self, X, y):
+        self.knows_first_ = bool((np.asarray(X)[:, 0] == FIRST_VALUE).any())
+        return super().fit(X, y)
+
+    def predict(self, X):
+        if self.knows_first_:
+            return LogisticRegression.predict(self, X)
+        return super().predict(X)
+
+
+def test_rows__on_which_one_model_raises_count_as_differences_of_this_one():
+    outcome = certify(RaisesWithoutTheFirstRow())
+    more = differences(outcome) - differences(certify(LogisticRegression()))
+    assert sorted(more.ravel()) == [0, 0, 0, 0, N_ABOVE]
+    text = " ".join(str(outcome).split())
+    assert "counted as if a model that raised differed from all others there" in text
+    assert "all labels may be larger than it would be" in text
 
 
 def test_rows__on_which_predict_raises_do_not_depend_on_chunks():

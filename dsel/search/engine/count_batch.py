@@ -113,7 +113,7 @@ class ComparedModels(NamedTuple):
     reading: PoolReading
     dtype: DTypeLike | None = None
     """dtype of the predictions, if a row on which a model raises counts as a difference
-    between all models. None if it ends the pass, as where a model set is one of many
+    from all others. None if it ends the pass, as where a model set is one of many
     that predict together: their counts would depend on each other."""
 
 
@@ -253,7 +253,7 @@ def predict_where_possible(
     causes: dict[int, str],
     splits: Sequence[SplitNumbers],
 ) -> NDArray[Any]:
-    """Predict rows with models of one candidate, also if these raise on some rows.
+    """Predict rows with models, also if these raise on some rows.
 
     For such a row the prediction is no class, and another one for each model, so that
     all comparisons count it as a difference; a regressor has NaN. `causes` gets the

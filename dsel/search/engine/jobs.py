@@ -279,8 +279,8 @@ NO_ROW: Final = -1
 class UnpredictedRows:
     """Pool rows on which `predict` of a compared model raised.
 
-    They count as differences between all models. No difference is missed, so that the
-    bounds from the pool hold, and get larger.
+    They count as differences of a model that raised from all others. No difference is
+    missed, so that the bounds from the pool hold, and may get larger.
     """
 
     n_rows: int = 0

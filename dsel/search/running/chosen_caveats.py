@@ -110,8 +110,9 @@ def caveats_of_unpredicted_rows(
         return [Caveat(Effect.WARNS, text)]
     text = (
         f"`predict` raised on {count_of(rows.n_rows, 'pool row')} (row "
-        f"{rows.first_row}: {rows.cause}), counted as if all models differed there, so "
-        f"the bound of the model trained on all labels is larger than it would be"
+        f"{rows.first_row}: {rows.cause}), counted as if a model that raised differed "
+        f"from all others there, so the bound of the model trained on all labels may "
+        f"be larger than it would be"
     )
     return [Caveat(Effect.WARNS, text)]
 
