@@ -66,7 +66,8 @@ def binomial_tail_inversion(
     Assumes: a classifier fixed before independent test rows were drawn.
     Source: [1]_. Equals the one-sided Clopper-Pearson limit, and exceeds it by
     at most 1e-9 (relative) for up to 1e9 rows and ``delta`` in ``[1e-12, 1/2]``.
-    With ``delta`` above one half the value may lie below the observed rate.
+    With ``delta`` above one half the value may lie below the observed rate. How it is
+    computed: docs/theory/binomial_tail.md.
 
     References
     ----------

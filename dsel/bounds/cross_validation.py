@@ -19,14 +19,17 @@ from dsel.old_names import read_old_arguments
 
 
 class BoundTerms(NamedTuple):
-    """An error bound and the two terms whose sum it is, rounded up; not clipped."""
+    """A bound and the two terms whose sum it is, rounded up; not clipped.
+
+    It is of the error, or of another loss, such as a tolerance.
+    """
 
     bound: Floats
-    """Upper bound on the error of the model trained on all labeled rows."""
+    """Upper bound on the loss of the model trained on all labeled rows."""
     label_term: Floats
-    """Upper bound on the error of the models that the labeled rows tested."""
+    """Upper bound on the loss of the models that the labeled rows tested."""
     disagreement_term: Floats
-    """Upper bound on how much more that of all rows errs, from pool counts."""
+    """Upper bound on how much larger that of all rows is, from pool counts."""
 
 
 @read_old_arguments(equal_rows="n_duplicates", counted="counted_duplicates")
@@ -72,7 +75,8 @@ def upper_pool_rows(
     \delta) \le B(a, m - q, \delta)`: a record that leaves a count and its total lowers
     the limit. In the second :math:`B(a, m - e + e_a, \delta) \ge B(a, m, \delta)`.
     Leaving equal rows out instead would be wrong in the second case: models that know
-    their rows by heart differ exactly there.
+    their rows by heart differ exactly there. Derived for dsel:
+    docs/theory/equal_rows.md.
 
     Examples
     --------

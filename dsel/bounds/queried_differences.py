@@ -231,7 +231,8 @@ def queried_difference(
     duplicates, e of which a_e are in D, the other rows of D have the limits
     ``B(a, m - e, delta/4)`` and ``b(a, m, delta/4)``: any of the e rows may be fresh
     draws, so that the upper limit leaves them out and the lower one does not. The rest
-    of D adds at most ``B(a_e, m - e + a_e, delta/2)``, as Z <= 1.
+    of D adds at most ``B(a_e, m - e + a_e, delta/2)``, as Z <= 1. Derived for dsel:
+    docs/theory/queries.md.
 
     Examples
     --------
@@ -332,7 +333,7 @@ def queried_all_rows(
     labeled by the distribution that the errors are about; their number, and the choice
     between the two limits of the mean, planned before the run.
     Source: ``err(f) - err(g) = P(f differs from g) E[Z | they differ]`` and the union
-    bound over four shares of delta.
+    bound over four shares of delta. Derived for dsel: docs/theory/queries.md.
 
     Examples
     --------

@@ -131,7 +131,8 @@ def tolerance_limit(residuals: ArrayLike, *, level: float, delta: float) -> floa
     :math:`q = \inf\{t : P(r > t) \le \beta\}` and :math:`\pi = P(r \ge q) \ge \beta`.
     If :math:`t < q`, then :math:`\#\{r \ge q\} \le \#\{r > t\}`, so that the limit of
     the former count is at most :math:`\beta`, which is below 1 and at most
-    :math:`\pi`: it fails, with probability at most :math:`\delta`.
+    :math:`\pi`: it fails, with probability at most :math:`\delta`. See
+    docs/theory/tolerances.md.
 
     References
     ----------

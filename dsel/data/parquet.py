@@ -160,7 +160,8 @@ def join_schemas(
 
     Categories become plain values, since the labeled rows decide the categories. Raises
     TypeError if no type holds all types of a column, and ValueError if files have
-    different columns, or a column twice; both messages begin with `what`.
+    different columns, or a column twice. Messages about several files begin with
+    `what`.
     """
     first, joined = fragments[0].path, None
     for fragment in fragments:

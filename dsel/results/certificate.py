@@ -182,7 +182,7 @@ class Certificate(Renderable):
     """Rows of that fold that were counted; 0 in a record of an older version."""
     fold_delta: float = nan
     """Part of delta at which the rows of the fold bound the model; NaN if it was
-    trained on all rows, and if a hold-out set bounds it at all of delta."""
+    trained on all rows, and if a hold-out set bounds it."""
     limits: tuple[BinomialLimit, ...] = ()
     """Limits whose sum is the number, with their counts: of errors on a fold, and of
     pool rows on which two models differ. () if it is no such sum."""

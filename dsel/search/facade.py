@@ -116,9 +116,9 @@ class SemiSupervisedSearchCV(
         Dict of parameter to values, list of such dicts, or list of estimators; or
         candidates one by one, such as a ``ParameterSampler``, see `plan_search`.
     certificate : str or None
-        The method of the bound; None is ``"nested"``, and `plan_search` lists all. It
-        is an option that `fit` leaves as it is: after that the bound is in
-        `certificate_`.
+        The method of the bound; `plan_search` lists all. None is ``"nested"``, or
+        ``"cv_error"``, an estimate, where `cv` gives estimates only. It is an option
+        that `fit` leaves as it is: after that the bound is in `certificate_`.
     deploy : {"one_fold", "all_rows"} or None
         The model of a nested search that is `best_estimator_`: ``"one_fold"``, the
         default, or ``"all_rows"``, which needs a pool. Both are in `models_`.
@@ -129,8 +129,8 @@ class SemiSupervisedSearchCV(
     delta : float in (0, 0.5]
         Probability that the certificate fails, in (0, 0.5].
     prune : bool, "halving", "exact" or None
-        True takes ``"halving"`` for nested searches and ``"exact"`` for all others; see
-        `plan_search`. False counts every candidate in full.
+        True, as None, takes ``"halving"`` for nested searches and ``"exact"`` for all
+        others; see `plan_search`. False counts every candidate in full.
     max_pool_rows : int or None
         About how many pool rows to count at most: a random part, fixed in advance.
     loss : str or Loss

@@ -8,7 +8,7 @@ decide whether a number is of the method that a plan declared.
 To add a certificate method, add its formula to `dsel.bounds`, its criterion to
 `dsel.criteria`, an instance to `METHODS`, and its name to
 `dsel.option_values.CERTIFICATES`, since the help of the shell must not import the
-methods.
+methods. docs/project/extending.md has the tests, pages and texts that go with it.
 """
 
 from collections.abc import Callable, Mapping

@@ -105,9 +105,10 @@ def plan_search(
     delta
         Probability that the certificate fails, in (0, 0.5].
     prune
-        True takes ``"halving"`` for a nested search: each search without a fold keeps
-        the best quarter of the candidates after a first round; and ``"exact"`` for all
-        others, which drops a candidate as soon as it cannot win. False drops none.
+        True, as None, takes ``"halving"`` for a nested search: each search without a
+        fold keeps the best quarter of the candidates after a first round; and
+        ``"exact"`` for all others, which drops a candidate as soon as it cannot win.
+        False drops none.
     max_pool_rows
         About how many pool rows to count at most: a random part, fixed in advance.
     random_state

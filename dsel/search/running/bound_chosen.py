@@ -442,7 +442,7 @@ def fields_of_one_fold(
     of all limits on labeled rows.
     """
     split = scheme.fold_splits[fold]
-    fold_delta = np.nan  # if it is all of delta
+    fold_delta = np.nan  # of a hold-out set, which shares delta with no fold
     if scheme.is_nested:
         fold_delta = float(fold_deltas(label_delta, scheme.n_folds)[fold])
     return NumberFields(
