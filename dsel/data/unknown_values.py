@@ -33,7 +33,7 @@ MOST_MISSPELLED: Final = 0.01
 """Fraction of a pool's rows up to which another spelling is a slip of a few rows."""
 _GAPS: Final = frozenset(letters_of(word) for word in ("", *GAP_WORDS))
 CHANCE_BEYOND: Final = 0.001
-"""Probability up to which so many rows beyond the labeled ones are no chance."""
+"""Level of the test whether rows lie beyond the labeled range by chance alone."""
 MOST_BEYOND: Final = 0.01
 """Fraction of a table's rows up to which numbers beyond the labeled ones are a few
 extreme values."""
